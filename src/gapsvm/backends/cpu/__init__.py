@@ -1,0 +1,1 @@
+"""The compiled backend: every Numba kernel lives here."""

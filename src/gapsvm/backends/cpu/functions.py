@@ -1,0 +1,24 @@
+"""The functions of the compiled backend, in one list."""
+
+from gapsvm.backends.cpu.dual import sdca_steps, shuffle
+from gapsvm.backends.cpu.evaluate import (
+    check_structure,
+    loss_sums,
+    margins,
+    margins_and_combination,
+    sq_norms,
+)
+from gapsvm.backends.cpu.gram import weighted_gram
+from gapsvm.backends.cpu.subgradient import subgradient_steps
+
+__all__ = [
+    "check_structure",
+    "loss_sums",
+    "margins",
+    "margins_and_combination",
+    "sdca_steps",
+    "shuffle",
+    "sq_norms",
+    "subgradient_steps",
+    "weighted_gram",
+]

@@ -1,0 +1,167 @@
+"""What a kernel may do with a row: the same names for dense and CSR matrices.
+
+``row_dot``, ``row_axpy``, ``row_sq_norm`` and the two prefetches are overloaded on the type of the
+matrix, so every kernel is written once.
+"""
+
+# ruff: noqa: RET505 - an overload returns a different function on each branch
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import types
+from numba.extending import overload, register_jitable
+
+from gapsvm.backends.cpu.jit import prefetch
+from gapsvm.data.matrix import CSR
+
+_1, _2, _3, _4 = (np.uint64(k) for k in (1, 2, 3, 4))  # signed offsets would be checked
+_INLINE = {"forceinline": True}  # a call would cost more than a short row
+_REORDER = {"fastmath": {"reassoc", "contract", "nsz"}}  # lets a dense sum use SIMD
+
+
+@register_jitable(**_REORDER)
+def _simd_dot(x, w):
+    total = 0.0
+    for j in range(x.size):
+        total += x[j] * w[j]
+    return total
+
+
+def _is_csr(X: Any) -> bool:
+    return isinstance(X, types.NamedTuple) and X.instance_class is CSR
+
+
+def row_dot(X, i, w):
+    """⟨x_i, w⟩ in float64."""
+
+
+def row_axpy(X, i, scale, w):
+    """w += scale · x_i."""
+
+
+def row_sq_norm(X, i):
+    """‖x_i‖² in float64."""
+
+
+def n_rows(X):
+    """How many rows there are."""
+
+
+def prefetch_bounds(X, i):
+    """Ask for where row i begins; some steps later its values can be asked for."""
+
+
+def prefetch_values(X, i):
+    """Ask for the first values of row i."""
+
+
+@overload(row_dot, jit_options=_INLINE)
+def _row_dot(X, i, w):
+    if _is_csr(X):
+
+        def csr(X, i, w):
+            # Four scalar sums: faster here than SIMD with gathers.
+            k, end = np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1])
+            s0 = s1 = s2 = s3 = 0.0
+            while k + _4 <= end:
+                s0 += X.data[k] * w[X.indices[k]]
+                s1 += X.data[k + _1] * w[X.indices[k + _1]]
+                s2 += X.data[k + _2] * w[X.indices[k + _2]]
+                s3 += X.data[k + _3] * w[X.indices[k + _3]]
+                k += _4
+            while k < end:
+                s0 += X.data[k] * w[X.indices[k]]
+                k += _1
+            return (s0 + s1) + (s2 + s3)
+
+        return csr
+    else:
+        return lambda X, i, w: _simd_dot(X.values[i], w)
+
+
+@overload(row_axpy, jit_options=_INLINE)
+def _row_axpy(X, i, scale, w):
+    if _is_csr(X):
+
+        def csr(X, i, scale, w):
+            for k in range(np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1])):
+                w[X.indices[k]] += scale * X.data[k]
+
+        return csr
+    else:
+
+        def dense(X, i, scale, w):
+            x = X.values[i]
+            for j in range(x.size):
+                w[j] += scale * x[j]
+
+        return dense
+
+
+@overload(row_sq_norm, jit_options=_INLINE | _REORDER)
+def _row_sq_norm(X, i):
+    if _is_csr(X):
+
+        def csr(X, i):
+            total = 0.0
+            for k in range(np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1])):
+                total += float(X.data[k]) * float(X.data[k])
+            return total
+
+        return csr
+    else:
+
+        def dense(X, i):
+            x = X.values[i]
+            total = 0.0
+            for j in range(x.size):
+                total += float(x[j]) * float(x[j])
+            return total
+
+        return dense
+
+
+@overload(n_rows, jit_options=_INLINE)
+def _n_rows(X):
+    if _is_csr(X):
+        return lambda X: X.indptr.size - 1
+    else:
+        return lambda X: X.values.shape[0]
+
+
+@overload(prefetch_bounds, jit_options=_INLINE)
+def _prefetch_bounds(X, i):
+    if _is_csr(X):
+
+        def csr(X, i):
+            prefetch(X.indptr, i)
+
+        return csr
+    else:
+        return lambda X, i: None
+
+
+@overload(prefetch_values, jit_options=_INLINE)
+def _prefetch_values(X, i):
+    if _is_csr(X):
+
+        def csr(X, i):
+            # The first and the last line of its values and indices; a longer row is a stream
+            # that the hardware follows by itself.
+            first, last = np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1]) - _1
+            prefetch(X.data, first)
+            prefetch(X.indices, first)
+            prefetch(X.data, last)
+            prefetch(X.indices, last)
+
+        return csr
+    else:
+
+        def dense(X, i):
+            x = X.values[i]
+            for j in range(0, min(x.size, 128), 16):
+                prefetch(x, j)
+
+        return dense

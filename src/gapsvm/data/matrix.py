@@ -1,0 +1,173 @@
+"""Views of a data matrix that kernels understand: no copy unless the layout leaves no choice.
+
+Dense C-order and CSR arrays of float32 or float64 are used as they are, read-only and
+memory-mapped ones included.  What has to be converted is converted once, and ``Rows.note``
+says what was copied and why.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+
+class Dense(NamedTuple):
+    """A dense matrix, row by row."""
+
+    values: np.ndarray
+
+
+class CSR(NamedTuple):
+    """Compressed sparse rows.
+
+    ``indices`` and ``indptr`` are unsigned views of the user's arrays: Numba then leaves out the
+    test for a negative index, which is worth a factor of two to six.
+    """
+
+    data: np.ndarray
+    indices: np.ndarray
+    indptr: np.ndarray
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A matrix as kernels see it."""
+
+    view: Dense | CSR
+    shape: tuple[int, int]
+    note: str | None = None
+    """What had to be copied, and why; None when nothing was."""
+    sq_norms: Any = None
+    """‖x_i‖²; present once the rows were checked."""
+
+    @property
+    def n_stored(self) -> int:
+        """Stored values: what one pass over the matrix reads."""
+        return self.view.values.size if isinstance(self.view, Dense) else self.view.data.size
+
+    @property
+    def is_sparse(self) -> bool:
+        return isinstance(self.view, CSR)
+
+    def to_scipy(self) -> Any:
+        """The same memory as a NumPy array or a SciPy CSR matrix, for products with BLAS."""
+        if isinstance(self.view, Dense):
+            return self.view.values
+        data, indices, indptr = self.view
+        return sp.csr_matrix((data, _signed(indices), _signed(indptr)), self.shape, copy=False)
+
+
+def _frozen(array: np.ndarray) -> np.ndarray:
+    """A read-only view: kernels are compiled once, for one kind of array."""
+    view = array.view(np.ndarray)
+    view.flags.writeable = False
+    return view
+
+
+def _unsigned(array: np.ndarray) -> np.ndarray:
+    array = np.ascontiguousarray(array)
+    return _frozen(array.view(np.uint32 if array.dtype == np.int32 else np.uint64))
+
+
+def _signed(array: np.ndarray) -> np.ndarray:
+    return array.view(np.int32 if array.dtype == np.uint32 else np.int64)
+
+
+def _float_dtype(dtype: np.dtype) -> np.dtype:
+    return dtype if dtype in (np.float32, np.float64) else np.dtype(np.float64)
+
+
+def as_rows(X: Any) -> Rows:
+    """View ``X`` as rows; copies only what kernels cannot read, and notes it."""
+    if isinstance(X, Rows):
+        return X
+    if sp.issparse(X):
+        return _sparse_rows(X)
+    values = np.asarray(X)
+    if values.ndim != 2:
+        raise ValueError(f"X must have two dimensions, got an array of shape {values.shape}")
+    note = None
+    dtype = _float_dtype(values.dtype)
+    if values.dtype != dtype or not values.dtype.isnative:
+        note = f"X was copied once: {values.dtype} to {dtype}"
+    elif not values.flags.c_contiguous:
+        note = "X was copied once: kernels read rows, and X is not in C order"
+    return Rows(Dense(_frozen(np.ascontiguousarray(values, dtype=dtype))), values.shape, note)
+
+
+def _sparse_rows(X: Any) -> Rows:
+    note = None
+    if X.format != "csr":
+        note = f"X was copied once: {X.format} to csr"
+        X = X.tocsr()
+    data = X.data
+    dtype = _float_dtype(data.dtype)
+    if data.dtype != dtype or not data.dtype.isnative:
+        note = f"X was copied once: {data.dtype} to {dtype}"
+        data = data.astype(dtype)
+    indices, indptr = np.asarray(X.indices), np.asarray(X.indptr)
+    if indices.dtype not in (np.int32, np.int64):
+        indices = indices.astype(np.int64)
+    if indptr.dtype != indices.dtype and (
+        indices.dtype == np.int64 or indptr[-1] <= np.iinfo(np.int32).max
+    ):
+        indptr = indptr.astype(indices.dtype)  # n + 1 numbers, never the nonzeros
+    view = CSR(_frozen(np.ascontiguousarray(data)), _unsigned(indices), _unsigned(indptr))
+    return Rows(view, X.shape, note)
+
+
+def checked_rows(X: Any, backend: Any) -> Rows:
+    """Rows that are safe to read and finite, with their squared norms.
+
+    CSR rows with unsorted or duplicate indices are put in order in a copy.
+    """
+    rows = as_rows(X)
+    if rows.sq_norms is not None:
+        return rows
+    if isinstance(rows.view, CSR):
+        rows = _sound_structure(rows, backend)
+    sq_norms = np.empty(rows.shape[0])
+    backend.sq_norms(rows.view, sq_norms)
+    if not np.isfinite(sq_norms.sum()):
+        raise ValueError(_first_bad_value(rows, sq_norms))
+    return replace(rows, sq_norms=sq_norms)
+
+
+def _sound_structure(rows: Rows, backend: Any) -> Rows:
+    assert isinstance(rows.view, CSR)
+    width = rows.shape[1]
+    fault = backend.check_structure(rows.view.indices, rows.view.indptr, width)
+    if fault == 1 or rows.view.indptr.size != rows.shape[0] + 1:
+        raise ValueError(
+            "X is not a valid CSR matrix: indptr must have n + 1 entries, start at 0, never "
+            "decrease and end at the number of stored values"
+        )
+    if fault == 2:
+        raise ValueError(f"X has a column index outside 0..{width - 1}")
+    if fault == 3:
+        tidy = rows.to_scipy().copy()
+        tidy.sum_duplicates()
+        note = "X was copied once: its rows had unsorted or duplicate indices"
+        return replace(as_rows(tidy), note=note)
+    return rows
+
+
+def _first_bad_value(rows: Rows, sq_norms: Any) -> str:
+    """Where the first NaN or infinity of X is, or which row's norm overflows."""
+    bad_rows = np.flatnonzero(~np.isfinite(sq_norms))
+    if bad_rows.size == 0:
+        return "the sum of the squared norms of X overflows float64; rescale X"
+    i = int(bad_rows[0])
+    if isinstance(rows.view, CSR):
+        inside = slice(int(rows.view.indptr[i]), int(rows.view.indptr[i + 1]))
+        columns, values = rows.view.indices[inside], rows.view.data[inside]
+    else:
+        columns, values = np.arange(rows.shape[1]), rows.view.values[i]
+    bad = np.flatnonzero(~np.isfinite(values))
+    if bad.size == 0:
+        return f"the squared norm of row {i} of X overflows float64; rescale X"
+    kind = "NaN" if np.isnan(values[bad[0]]) else "infinity"
+    return f"X contains {kind}: first at row {i}, column {columns[bad[0]]}"

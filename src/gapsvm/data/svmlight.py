@@ -1,0 +1,496 @@
+"""svmlight / LIBSVM text files: ``label [qid:number] index:value ... [# comment]``.
+
+The reader streams: a chunk of whole lines is parsed by compiled kernels straight into the arrays
+of the result, then overwritten by the next one.  Memory is the result, an eighth of it as room to
+grow, and one chunk (or the longest line), whatever the file claims to be.
+"""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import lzma
+import os
+import re
+import secrets
+import zlib
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from itertools import accumulate, pairwise
+from pathlib import Path
+from typing import IO, Any, Literal, NamedTuple
+
+import numpy as np
+from scipy.sparse import csr_matrix
+
+Source = str | os.PathLike[str] | bytes | bytearray | memoryview
+
+_CHUNK_BYTES = 4 << 20  # per thread; larger ones leave the processor's cache
+_ROWS_PER_WRITE = 1 << 12
+_LAST_INT32 = np.iinfo(np.int32).max
+_LAST_INT64 = np.iinfo(np.int64).max
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_OPENERS: dict[bytes, Callable[..., Any]] = {
+    b"\x1f\x8b": gzip.open,
+    b"BZh": bz2.open,
+    b"\xfd7zXZ\x00": lzma.open,
+}
+
+
+class SvmlightError(ValueError):
+    """A file that is not svmlight text; the message names the file, the line and what would do."""
+
+
+class SvmlightData(NamedTuple):
+    """What `read_svmlight` returns: rows, labels and, if asked for, query numbers."""
+
+    X: csr_matrix
+    y: np.ndarray
+    qid: np.ndarray | None
+
+
+def read_svmlight(
+    source: Source,
+    *,
+    n_features: int | None = None,
+    dtype: Any = np.float64,
+    zero_based: bool | Literal["auto"] = "auto",
+    query_id: bool = False,
+    threads: int = 1,
+    max_line_bytes: int = 1 << 28,
+) -> SvmlightData:
+    """Read an svmlight / LIBSVM file.
+
+    Numbers are those of Python's ``float``, to the last bit.  Comments (``# ...``), blank lines,
+    tabs, CRLF line ends, a byte order mark and a missing final newline are accepted; explicit
+    zeros are kept.  Indices must ascend within a row.
+
+    Parameters
+    ----------
+    source
+        A path, or the file's bytes; gzip, bzip2 and xz are recognised by content.
+    n_features
+        The number of columns; by default as many as the largest index needs.
+    dtype
+        float64 or float32 (each number rounded to float64 first).
+    zero_based
+        Whether indices start at 0.  "auto": they do if index 0 occurs anywhere.
+    query_id
+        Return the ``qid:`` numbers; every row must then have one.
+    threads
+        Threads that parse; decompression is done by one.
+    max_line_bytes
+        Longer lines are refused: memory must not depend on a file without line ends.
+
+    Raises
+    ------
+    SvmlightError
+        A ValueError with file name and line number, if the text is not what is described here.
+    """
+    dtype = np.dtype(dtype)
+    if dtype not in (np.float32, np.float64):
+        raise ValueError(f"dtype must be float32 or float64, got {dtype}")
+    for option, number in (("threads", threads), ("max_line_bytes", max_line_bytes)):
+        if number < 1:
+            raise ValueError(f"{option} must be at least 1, got {number}")
+    if n_features is not None and not 1 <= n_features < _LAST_INT64:
+        raise ValueError(f"n_features must be a positive int64, got {n_features}")
+    rules = _Rules.of(zero_based, n_features, query_id)
+    in_memory = isinstance(source, bytes | bytearray | memoryview)
+    name = "<bytes>" if in_memory else os.fspath(source)  # type: ignore[arg-type]
+    rows = _Rows(dtype, rules)
+    n_lines = 0
+    with ExitStack() as stack:
+        run: Callable[..., Any] = map
+        if threads > 1:
+            run = stack.enter_context(ThreadPoolExecutor(threads)).map
+        stream, n_bytes = stack.enter_context(_open(source))
+        try:
+            for pieces in _chunks(stream, threads, max_line_bytes):
+                n_lines += rows.append(pieces, run, n_bytes)
+        except _Problem as problem:
+            where = f"{name}, line {n_lines + problem.lines_before + 1}"
+            raise SvmlightError(f"{where}: {problem}") from None
+        except (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile) as error:
+            raise _damaged(name, n_lines, error) from error
+        except OSError as error:
+            if error.errno is not None:
+                raise
+            raise _damaged(name, n_lines, error) from error  # bz2's way to say so
+    if rows.n_rows == 0:
+        raise SvmlightError(f"{name} is empty: it has no line with a label")
+    return rows.result(name)
+
+
+def _damaged(name: str, n_lines: int, error: Exception) -> SvmlightError:
+    return SvmlightError(f"{name}: the compressed data is damaged after line {n_lines}: {error}")
+
+
+class _Problem(Exception):
+    """Something wrong ``lines_before`` lines into the chunk at hand."""
+
+    def __init__(self, message: str, lines_before: int) -> None:
+        super().__init__(message)
+        self.lines_before = lines_before
+
+
+class _Rules(NamedTuple):
+    """What the kernel needs to know of indices and qids."""
+
+    auto_base: bool
+    offset: int  # subtracted from each index
+    lowest: int
+    limit: int  # each index is below it
+    qid_required: bool
+    n_features: int | None
+
+    @classmethod
+    def of(cls, zero_based: bool | str, n_features: int | None, query_id: bool) -> _Rules:
+        if zero_based not in (True, False, "auto"):
+            raise ValueError(f"zero_based must be True, False or 'auto', got {zero_based!r}")
+        offset = 0 if zero_based is True else 1
+        lowest = 1 if zero_based is False else 0
+        limit = _LAST_INT64 if n_features is None else n_features + offset
+        return cls(zero_based == "auto", offset, lowest, limit, query_id, n_features)
+
+
+@contextmanager
+def _open(source: Source) -> Iterator[tuple[IO[bytes], int]]:
+    """The text of a path or of bytes, decompressed if need be, and its length (0: unknown)."""
+    with ExitStack() as stack:
+        if isinstance(source, bytes | bytearray | memoryview):
+            file: Any = io.BufferedReader(io.BytesIO(source))
+            n_bytes = len(source)
+        else:
+            file = stack.enter_context(open(source, "rb"))
+            n_bytes = os.fstat(file.fileno()).st_size
+        head = file.peek(8)
+        for magic, opener in _OPENERS.items():
+            if head.startswith(magic):
+                yield stack.enter_context(opener(file)), 0
+                return
+        yield file, n_bytes
+
+
+def _chunks(stream: IO[bytes], n_pieces: int, max_line_bytes: int) -> Iterator[list[np.ndarray]]:
+    """Whole lines, a few megabytes at a time, in pieces; valid until the next are asked for.
+
+    Every piece ends in a newline, which the kernels rely on.
+    """
+    longest = max_line_bytes + 1
+    size = min(n_pieces * _CHUNK_BYTES, longest)
+    buffer = bytearray(size + 1)  # one byte spare for a missing final newline
+    filled = 0
+    begin = 0
+    first = True
+    while n_read := stream.readinto(memoryview(buffer)[filled:-1]):  # type: ignore[attr-defined]
+        end = buffer.rfind(b"\n", filled, filled + n_read) + 1
+        filled += n_read
+        if first:
+            begin = len(_BYTE_ORDER_MARK) if buffer.startswith(_BYTE_ORDER_MARK) else 0
+        if end > 0:
+            yield _pieces(buffer, begin, end, n_pieces)
+            buffer[: filled - end] = buffer[end:filled]
+            filled -= end
+            begin, first = 0, False
+        elif filled == longest:
+            raise _Problem(f"the line is longer than max_line_bytes={max_line_bytes}", 0)
+        elif filled == len(buffer) - 1:  # a new buffer: arrays may still look at the old one
+            buffer = buffer[:filled] + bytes(1 + min(filled, longest - filled))
+    if filled > begin:
+        buffer[filled] = ord("\n")
+        yield _pieces(buffer, begin, filled + 1, 1)
+
+
+def _pieces(buffer: bytearray, begin: int, end: int, n_pieces: int) -> list[np.ndarray]:
+    """buffer[begin:end] cut at line ends into at most ``n_pieces`` read-only arrays."""
+    goals = (begin + (end - begin) * piece // n_pieces for piece in range(1, n_pieces))
+    cuts = sorted({begin, end, *(buffer.find(b"\n", goal, end) + 1 for goal in goals)})
+    text = memoryview(buffer).toreadonly()
+    return [np.frombuffer(text[a:b], dtype=np.uint8) for a, b in pairwise(cuts)]
+
+
+class _Room(NamedTuple):
+    """The part of the result's arrays that one piece of text fills."""
+
+    labels: np.ndarray
+    qids: np.ndarray
+    row_ends: np.ndarray
+    indices: np.ndarray
+    values: np.ndarray
+
+
+class _Outcome(NamedTuple):
+    """How far the kernel came with a piece of text, and why it stopped."""
+
+    code: int
+    position: int
+    n_rows: int
+    n_values: int
+
+
+class _Rows:
+    """The result as it grows: labels, qids and the arrays of a CSR matrix."""
+
+    def __init__(self, dtype: np.dtype, rules: _Rules) -> None:
+        self.rules = rules
+        self.n_bytes = 0  # of text parsed
+        self.n_rows = 0
+        self.n_values = 0
+        self.labels = np.empty(0)
+        self.qids = np.empty(0, dtype=np.int64)
+        self.row_ends = np.empty(0, dtype=np.int64)
+        self.indices = np.empty(0, dtype=np.int32)
+        self.values = np.empty(0, dtype=dtype)
+
+    def append(self, pieces: list[np.ndarray], run: Callable[..., Any], n_bytes: int) -> int:
+        """Parse the pieces (``run`` maps over them) and return how many lines they were.
+
+        ``n_bytes`` is the length of the whole text, 0 if unknown.
+        """
+        from gapsvm.backends.cpu import text as kernels
+
+        counts = list(run(kernels.count, pieces))
+        row_starts = list(accumulate((rows for rows, _ in counts), initial=self.n_rows))
+        value_starts = list(accumulate((values for _, values in counts), initial=self.n_values))
+        self._reserve(row_starts[-1], value_starts[-1], n_bytes)
+        rooms = map(self._room, row_starts, row_starts[1:], value_starts, value_starts[1:])
+        outcomes = list(run(partial(_parse, self.rules), pieces, rooms))
+        n_lines = 0
+        for piece, outcome, (lines, _) in zip(pieces, outcomes, counts):
+            if outcome.code == kernels.ABOVE_LIMIT and self._widen():
+                return self.append(pieces, run, n_bytes)
+            if outcome.code != kernels.DONE:
+                raise self._problem(piece, outcome, n_lines)
+            n_lines += lines
+        for outcome, row_start, value_start in zip(outcomes, row_starts, value_starts):
+            self._close_up(outcome, row_start, value_start)
+        self.n_bytes += sum(map(len, pieces))
+        return n_lines
+
+    def _reserve(self, n_rows: int, n_values: int, n_bytes: int) -> None:
+        """Make room for so many rows and values.
+
+        If the text's length is known, for as many as it will have if it goes on as it began: the
+        system commits memory when it is first written to, and gives a large array large pages.
+        If not, an eighth more, in place: the old and the new array never exist side by side.
+        """
+        for name, used, needed in self._columns(n_rows, n_values):
+            array = getattr(self, name)
+            if needed <= array.size:
+                continue
+            size = max(needed, array.size + array.size // 8)
+            if n_bytes and self.n_bytes:
+                size = max(size, int(1.02 * used * n_bytes / self.n_bytes))
+                grown = np.empty(size, dtype=array.dtype)
+                grown[:used] = array[:used]
+                setattr(self, name, grown)
+            else:
+                array.resize(size, refcheck=False)
+
+    def _columns(self, n_rows: int, n_values: int) -> list[tuple[str, int, int]]:
+        """Each array's name, the length used so far and the length asked for."""
+        by_row = [(name, self.n_rows, n_rows) for name in ("labels", "qids", "row_ends")]
+        return by_row + [(name, self.n_values, n_values) for name in ("indices", "values")]
+
+    def _room(self, row: int, last_row: int, value: int, last_value: int) -> _Room:
+        rows, values = slice(row, last_row), slice(value, last_value)
+        return _Room(
+            self.labels[rows],
+            self.qids[rows],
+            self.row_ends[rows],
+            self.indices[values],
+            self.values[values],
+        )
+
+    def _widen(self) -> bool:
+        """Go over to int64 indices if int32 is all that was in the way of a larger index."""
+        in_the_way = self.indices.dtype == np.int32 and self.rules.limit > _LAST_INT32
+        if in_the_way:
+            self.indices = self.indices.astype(np.int64)
+        return in_the_way
+
+    def _close_up(self, outcome: _Outcome, row_start: int, value_start: int) -> None:
+        """Move what a piece wrote to the end of what came before it.
+
+        Pieces start where they must if every newline ends a row and every colon makes a value;
+        comments and blank lines leave gaps.
+        """
+        self.row_ends[row_start : row_start + outcome.n_rows] += self.n_values
+        for (name, end, start), length in zip(
+            self._columns(row_start, value_start), 3 * [outcome.n_rows] + 2 * [outcome.n_values]
+        ):
+            if start != end:
+                array = getattr(self, name)
+                array[end : end + length] = array[start : start + length]
+        self.n_rows += outcome.n_rows
+        self.n_values += outcome.n_values
+
+    def _problem(self, text: np.ndarray, outcome: _Outcome, lines_before: int) -> _Problem:
+        before = text[: outcome.position]
+        message = _explain(outcome.code, _token(text, outcome.position), self.rules, self.values)
+        return _Problem(message, lines_before + int(np.count_nonzero(before == ord("\n"))))
+
+    def result(self, file_name: str) -> SvmlightData:
+        """The arrays, cut to size, as a CSR matrix with its labels."""
+        for name, used, _ in self._columns(self.n_rows, self.n_values):
+            getattr(self, name).resize(used, refcheck=False)
+        rules = self.rules
+        largest = int(self.indices.max(initial=-1))
+        if rules.auto_base and self.indices.min(initial=0) < 0:  # index 0 occurred
+            self.indices += 1
+            largest += 1
+        n_features = rules.n_features if rules.n_features is not None else largest + 1
+        if largest >= n_features:
+            raise SvmlightError(
+                f"{file_name}: index 0 occurs, so indices start at 0, but so does index {largest}, "
+                f"too large for n_features={n_features}; pass zero_based=True to see where"
+            )
+        index_dtype: np.dtype = self.indices.dtype
+        if max(self.n_values, n_features) > _LAST_INT32:
+            index_dtype = np.dtype(np.int64)
+        indptr = np.zeros(self.n_rows + 1, dtype=index_dtype)
+        indptr[1:] = self.row_ends
+        arrays = (self.values, self.indices.astype(index_dtype, copy=False), indptr)
+        X = csr_matrix(arrays, shape=(self.n_rows, n_features))
+        X.has_sorted_indices = X.has_canonical_format = True  # the kernel has seen to it
+        return SvmlightData(X, self.labels, self.qids if rules.qid_required else None)
+
+
+def _parse(rules: _Rules, text: np.ndarray, room: _Room) -> _Outcome:
+    """Parse one piece of text into its room."""
+    from gapsvm.backends.cpu import text as kernels
+
+    limit = min(rules.limit, int(np.iinfo(room.indices.dtype).max) + 1)
+    undecided = np.empty((room.labels.size + room.values.size, 3), dtype=np.int64)
+    *outcome, n_undecided = kernels.parse_rows(
+        text, rules.offset, rules.lowest, limit, rules.qid_required, *room, undecided
+    )
+    for start, end, slot in undecided[:n_undecided].tolist():
+        number = float(text[start:end].tobytes())
+        column, row, code = (room.values, slot, kernels.VALUE)
+        if slot < 0:
+            column, row, code = (room.labels, -1 - slot, kernels.LABEL)
+        with np.errstate(over="ignore"):
+            column[row] = number
+        if np.isinf(column[row]):
+            return _Outcome(code, start, 0, 0)
+    return _Outcome(*outcome)
+
+
+def _token(text: np.ndarray, position: int, reach: int = 40) -> bytes:
+    """The token at ``position``, cut off where it goes on for long."""
+    before = text[max(0, position - reach) : position].tobytes()
+    after = text[position : position + reach].tobytes()
+    return re.split(rb"[ \t\r\n#]", before)[-1] + re.split(rb"[ \t\r\n#]", after, maxsplit=1)[0]
+
+
+def _explain(code: int, token: bytes, rules: _Rules, values: np.ndarray) -> str:
+    """What is wrong with a token, and what would be accepted in its place."""
+    from gapsvm.backends.cpu import text as kernels
+
+    shown = repr(token)[1:]
+    if b"\0" in token:
+        return f"{shown} contains a NUL byte; svmlight files are text"
+    if code == kernels.LABEL:
+        if b":" in token:
+            return f"the line starts with {shown}; a label must come first"
+        return f"label {shown} is not a finite decimal number such as 1, -1 or 0.5"
+    if code == kernels.QID:
+        return f"{shown} stands where qid:number is expected, an integer from 0 to 2**63 - 1"
+    if code == kernels.ORDER:
+        return f"{shown} follows an index as large or larger; indices must ascend within a row"
+    if code == kernels.BELOW_BASE:
+        return f"{shown} has index 0, but indices start at 1 here; zero_based=True accepts it"
+    if code == kernels.ABOVE_LIMIT and rules.n_features is not None:
+        last = rules.n_features + rules.offset - 1
+        return f"{shown} is beyond n_features={rules.n_features}: the last index is {last}"
+    if code == kernels.VALUE:
+        return f"{shown} has no finite decimal number that fits {values.dtype} after the colon"
+    if token.startswith(b"-"):
+        return f"{shown} has a negative index; indices start at {rules.lowest}"
+    return f"{shown} is not index:value with an index below 2**63 - 1"
+
+
+def write_svmlight(
+    path: str | os.PathLike[str],
+    X: Any,
+    y: Any,
+    qid: Any = None,
+    *,
+    zero_based: bool = False,
+) -> None:
+    """Write rows and labels as svmlight text that `read_svmlight` reads back bit for bit.
+
+    The file appears under its name when it is complete, or not at all.  Names that end in .gz,
+    .bz2 or .xz are compressed.  The format does not keep the number of columns: pass it to the
+    reader if the last ones may be empty.
+
+    Parameters
+    ----------
+    path
+        The file to write or replace.
+    X : array or sparse matrix of shape (n, d)
+        Stored zeros of a sparse matrix are written, zeros of an array are not.
+    y : array of shape (n,)
+    qid : integer array of shape (n,), optional
+    zero_based
+        Whether the first column is called 0; LIBSVM and most others call it 1.
+    """
+    X = csr_matrix(X)
+    if not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    labels = np.asarray(y, dtype=np.float64)
+    columns = [labels] if qid is None else [labels, np.asarray(qid)]
+    for name, column in zip(("y", "qid"), columns):
+        if column.shape != (X.shape[0],):
+            raise ValueError(f"{name} has shape {column.shape}, but X has {X.shape[0]} rows")
+    if not (np.isfinite(X.data).all() and np.isfinite(labels).all()):
+        raise ValueError("X and y must be finite: svmlight text has no NaN and no infinity")
+    if qid is not None and (columns[1].dtype.kind not in "iu" or columns[1].min(initial=0) < 0):
+        raise ValueError("qid must be integers, not negative")
+    with _replacing(Path(path)) as file:
+        for start in range(0, X.shape[0], _ROWS_PER_WRITE):
+            rows = slice(start, start + _ROWS_PER_WRITE)
+            file.write(_format(X[rows], *(column[rows] for column in columns), base=not zero_based))
+
+
+def _format(X: csr_matrix, labels: np.ndarray, *qid: np.ndarray, base: bool) -> bytes:
+    """Rows as text.  ``repr`` gives the shortest digits that read back as the same float64."""
+    indices = (X.indices.astype(np.int64) + base).tolist()
+    values = X.data.astype(np.float64).tolist()
+    pairs = [f"{index}:{value!r}" for index, value in zip(indices, values)]
+    ends = X.indptr.tolist()
+    starts = [f"{label!r} " for label in labels.tolist()]
+    if qid:
+        starts = [f"{start}qid:{number} " for start, number in zip(starts, qid[0].tolist())]
+    lines = (
+        start + " ".join(pairs[begin:end]) + " \n"
+        for start, begin, end in zip(starts, ends, ends[1:])
+    )
+    # A blank ends every number, so that this turns each 1.0 into 1 and touches nothing else.
+    return "".join(lines).replace(".0 ", " ").replace(" \n", "\n").encode("ascii")
+
+
+@contextmanager
+def _replacing(path: Path) -> Iterator[IO[bytes]]:
+    """A file that takes ``path``'s place when the block ends well, and vanishes if it does not."""
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
+    compressor: Any = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}.get(path.suffix)
+    try:
+        with open(temporary, "xb") as file:
+            if compressor is None:
+                yield file
+            else:
+                with compressor(file, "wb") as compressed:
+                    yield compressed
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise

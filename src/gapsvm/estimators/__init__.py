@@ -1,0 +1,1 @@
+"""scikit-learn estimators: validation and fitted attributes, nothing else."""

@@ -1,0 +1,448 @@
+"""LinearSVC and LinearSVR: scikit-learn's signatures, a certificate with every fit."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Sequence
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state, compute_class_weight
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.extmath import safe_sparse_dot
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+
+from gapsvm.losses import get_loss
+from gapsvm.problem import Bias, Iterate, check_weights
+from gapsvm.progress import ProgressBar
+from gapsvm.trace import Status
+from gapsvm.train import METHODS, PRIMAL, Fit, Options, available_threads, train_all
+
+_DUAL_METHODS, _PRIMAL_METHODS = ("sdca", "interior"), ("pegasos", "interior")
+
+
+class _LinearModel(BaseEstimator):
+    """What classification and regression share: the call of ``train_all`` and its report."""
+
+    _parameter_constraints: dict[str, list[Any]] = {
+        "dual": ["boolean", StrOptions({"auto"})],
+        "method": [StrOptions(set(METHODS))],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "C": [Interval(Real, 0, None, closed="neither")],
+        "lam": [Interval(Real, 0, None, closed="neither"), None],
+        "fit_intercept": ["boolean"],
+        "penalize_intercept": ["boolean"],
+        "intercept_scaling": [Interval(Real, 0, None, closed="neither")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "time_limit": [Interval(Real, 0, None, closed="left"), None],
+        "warm_start": ["boolean"],
+        "n_jobs": [Integral, None],
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+        "callbacks": ["array-like", callable, None],
+    }
+
+    def _method(self) -> str:
+        """``method`` and ``dual`` together; interior point is both primal and dual."""
+        if self.dual == "auto":
+            return str(self.method)
+        allowed = _DUAL_METHODS if self.dual else _PRIMAL_METHODS
+        if self.method == "auto":
+            return "auto" if self.dual else PRIMAL
+        if self.method not in allowed:
+            raise ValueError(
+                f"dual={self.dual} and method={self.method!r} exclude each other; with "
+                f"dual={self.dual} the methods are {', '.join(allowed)}"
+            )
+        return str(self.method)
+
+    def _bias(self) -> Bias:
+        if not self.fit_intercept:
+            return "none"
+        return "penalized" if self.penalize_intercept else "free"
+
+    def _fit_targets(self, X: Any, targets: Sequence[Any], loss: Any, weight: Any) -> None:
+        """Train one problem per target and set the fitted attributes."""
+        n = X.shape[0]
+        total = float(n if weight is None else weight.sum())
+        lam = self.lam if self.lam is not None else 1.0 / (self.C * total)
+        seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
+        callbacks = [self.callbacks] if callable(self.callbacks) else list(self.callbacks or ())
+        bar = ProgressBar(self.tol, type(self).__name__) if self.verbose else None
+        options = Options(
+            method=self._method(),
+            tol=self.tol,
+            max_passes=self.max_iter,
+            time_limit=self.time_limit,
+            seed=seed,
+            callbacks=callbacks if bar is None else [*callbacks, bar],
+        )
+        warm = self._warm_start(n, len(targets)) if self.warm_start else None
+        try:
+            fits, rows = train_all(
+                X,
+                targets,
+                loss,
+                lam,
+                options,
+                sample_weight=weight,
+                bias=self._bias(),
+                bias_scale=self.intercept_scaling,
+                warm=warm,
+                threads=available_threads(self.n_jobs),
+            )
+        finally:
+            if bar is not None:
+                bar.__exit__()
+        self.copy_note_ = rows.note
+        self._set_fitted(fits)
+
+    def _set_fitted(self, fits: list[Fit]) -> None:
+        results = [fit.result for fit in fits]
+        solutions = [fit.solution for fit in fits]
+        several = len(fits) > 1
+        self.coef_ = np.stack([s.w for s in solutions])
+        self.intercept_ = np.array([s.bias for s in solutions])
+        self.dual_coef_ = np.stack([s.alpha for s in solutions])
+        self.dual_gaps_ = np.array([r.gap for r in results])
+        self.dual_gap_ = float(self.dual_gaps_.max())
+        primal = np.array([r.certificate.primal for r in results])
+        dual = np.array([r.certificate.dual for r in results])
+        self.primal_objective_ = primal if several else float(primal[0])
+        self.dual_objective_ = dual if several else float(dual[0])
+        self.history_ = [r.trace for r in results] if several else results[0].trace
+        self.n_iter_ = max(1, math.ceil(max(r.passes for r in results)))
+        worst = next((r.status for r in results if not r.converged), Status.CONVERGED)
+        self.status_ = worst.name
+        self.converged_ = worst is Status.CONVERGED
+        methods = [fit.method for fit in fits]
+        self.method_ = methods if several else methods[0]
+
+    def _report(self) -> None:
+        """Say what a user must know about how the fit ended; the model is in place by now."""
+        status = Status[self.status_]
+        if status is Status.INTERRUPTED:
+            raise KeyboardInterrupt("the estimator holds the last certified model")
+        if status is Status.CONVERGED:
+            return
+        advice = {
+            Status.MAX_PASSES: "raise max_iter or tol",
+            Status.TIME_LIMIT: "raise time_limit or tol",
+            Status.STALLED: "raise tol, or rescale the features",
+            Status.DIVERGED: "rescale the features",
+        }.get(status, "raise tol")
+        warnings.warn(
+            f"certified gap {self.dual_gap_:.3e} after {self.n_iter_} passes, tol={self.tol:g} "
+            f"not reached: {status.value}. The model is usable: its objective is within the gap "
+            f"of the optimum. To get closer, {advice}.",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
+
+    def _warm_start(self, n: int, problems: int) -> list[Iterate] | None:
+        alpha = getattr(self, "dual_coef_", None)
+        if alpha is None or alpha.shape != (problems, n):
+            return None
+        return [Iterate(None, float(self.intercept_[k]), alpha[k]) for k in range(problems)]
+
+    def _validated(self, X: Any, **options: Any) -> Any:
+        return validate_data(
+            self,
+            X,
+            accept_sparse="csr",
+            dtype=[np.float64, np.float32],
+            order="C",
+            accept_large_sparse=True,
+            ensure_all_finite=False,
+            **options,
+        )
+
+    def _raw_prediction(self, X: Any) -> Any:
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
+        raw = safe_sparse_dot(X, self.coef_.T, dense_output=True) + self.intercept_
+        return raw.ravel() if raw.ndim == 2 and raw.shape[1] == 1 else raw
+
+    def densify(self) -> Any:
+        """Make ``coef_`` a dense array again."""
+        check_is_fitted(self)
+        if sp.issparse(self.coef_):
+            self.coef_ = self.coef_.toarray()  # type: ignore[attr-defined]
+        return self
+
+    def sparsify(self) -> Any:
+        """Keep ``coef_`` as a sparse matrix: smaller when many weights are zero."""
+        check_is_fitted(self)
+        self.coef_ = sp.csr_matrix(self.coef_)
+        return self
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+def _checked_weight(sample_weight: Any, n: int) -> Any:
+    if sample_weight is None:
+        return None
+    weight = np.asarray(sample_weight, dtype=np.float64)
+    return check_weights(np.full(n, float(weight)) if weight.ndim == 0 else weight, n)
+
+
+class LinearSVC(ClassifierMixin, _LinearModel):
+    """Linear support vector classification with a certified duality gap.
+
+    Minimises ``C * Σ s_i φ(y_i(⟨x_i, w⟩ + b)) + ‖w‖²/2`` (one such problem per class if there are
+    more than two) and proves how far the answer is from the minimum.
+
+    Parameters
+    ----------
+    penalty : {"l2"}, default="l2"
+    loss : {"hinge", "squared_hinge", "smoothed_hinge", "logistic"}, default="hinge"
+    dual : bool or "auto", default="auto"
+        True: dual methods; False: primal ones (interior point for few features, else Pegasos).
+    method : {"auto", "sdca", "interior", "pegasos"}, default="auto"
+        ``method_`` says which one produced the model.
+    tol : float, default=1e-3
+        Certified gap to reach, relative to the objective of the zero model.
+    C : float, default=1.0
+        Weight of the loss; ``lam = 1 / (C * sum of sample weights)``.
+    lam : float, default=None
+        λ of the mean convention; overrides C.
+    multi_class : {"ovr"}, default="ovr"
+    fit_intercept : bool, default=True
+    penalize_intercept : bool, default=False
+        True: scikit-learn's objective, the intercept is the weight of a feature of constant value
+        ``intercept_scaling`` and is penalised like the others.
+    intercept_scaling : float, default=1.0
+    class_weight : dict, "balanced" or None, default=None
+        Multiplies the sample weights.
+    max_iter : int, default=1000
+        Passes over the data at most.
+    time_limit : float, default=None
+        Seconds at most.
+    warm_start : bool, default=False
+        Start from the last fit's α if the number of rows is the same.
+    n_jobs : int, default=None
+        Threads over the classes; None is one, -1 all cores.
+    random_state : int, RandomState or None, default=None
+    verbose : int, default=0
+    callbacks : callable or list of callables, default=None
+        Called with each ``gapsvm.Record``; a true answer stops the fit.
+
+    Attributes
+    ----------
+    coef_ : (1 or n_classes, n_features);  intercept_ : (1 or n_classes,)
+    classes_, n_features_in_, feature_names_in_
+    dual_coef_ : (1 or n_classes, n_samples)
+        α; ``coef_ = Σ s_i α_i y_i x_i / (lam * Σ s_i)``.
+    dual_gap_ : float
+        The certificate: objective minus minimum is at most this; the largest over classes.
+    dual_gaps_ : (1 or n_classes,)
+    primal_objective_, dual_objective_ : float, or one number per class
+    converged_ : bool;  status_ : str;  method_ : str;  n_iter_ : int, passes
+    history_ : list of ``gapsvm.Record``, or one such list per class
+    copy_note_ : str or None
+        What of X had to be copied, and why.
+    """
+
+    _parameter_constraints = {
+        **_LinearModel._parameter_constraints,
+        "penalty": [StrOptions({"l2"})],
+        "loss": [StrOptions({"hinge", "squared_hinge", "smoothed_hinge", "logistic"})],
+        "multi_class": [StrOptions({"ovr"})],
+        "class_weight": [dict, StrOptions({"balanced"}), None],
+    }
+
+    def __init__(
+        self,
+        penalty: str = "l2",
+        loss: str = "hinge",
+        *,
+        dual: bool | str = "auto",
+        method: str = "auto",
+        tol: float = 1e-3,
+        C: float = 1.0,
+        lam: float | None = None,
+        multi_class: str = "ovr",
+        fit_intercept: bool = True,
+        penalize_intercept: bool = False,
+        intercept_scaling: float = 1.0,
+        class_weight: Any = None,
+        max_iter: int = 1000,
+        time_limit: float | None = None,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+        callbacks: Any = None,
+    ) -> None:
+        self.penalty = penalty
+        self.loss = loss
+        self.dual = dual
+        self.method = method
+        self.tol = tol
+        self.C = C
+        self.lam = lam
+        self.multi_class = multi_class
+        self.fit_intercept = fit_intercept
+        self.penalize_intercept = penalize_intercept
+        self.intercept_scaling = intercept_scaling
+        self.class_weight = class_weight
+        self.max_iter = max_iter
+        self.time_limit = time_limit
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+        self.callbacks = callbacks
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LinearSVC:
+        """Fit to rows X and labels y of any kind."""
+        self._validate_params()
+        X, y = self._validated(X, y=y, multi_output=True)
+        labels, self.classes_ = _encoded(y)
+        weight = _checked_weight(sample_weight, X.shape[0])
+        if self.class_weight is not None:
+            per_class = compute_class_weight(
+                self.class_weight, classes=self.classes_, y=y, sample_weight=weight
+            )
+            weight = per_class[labels] * (1.0 if weight is None else weight)
+        self._check_classes(labels, weight)
+        if len(self.classes_) == 2:
+            targets = [np.where(labels == 1, 1.0, -1.0)]
+        else:
+            targets = [np.where(labels == k, 1.0, -1.0) for k in range(len(self.classes_))]
+        self._fit_targets(X, targets, get_loss(self.loss), weight)
+        self._report()
+        return self
+
+    def _check_classes(self, labels: Any, weight: Any) -> None:
+        if len(self.classes_) < 2:
+            raise ValueError(
+                f"LinearSVC needs at least two classes, but y holds one class: {self.classes_!r}"
+            )
+        if weight is None:
+            return
+        mass = np.bincount(labels, weights=weight, minlength=len(self.classes_))
+        if (mass > 0).sum() < 2:
+            raise ValueError(
+                "sample weights leave fewer than two classes; classes without weight: "
+                f"{self.classes_[mass == 0]!r}"
+            )
+
+    def decision_function(self, X: Any) -> Any:
+        """⟨x, w⟩ + b; one column per class if there are more than two."""
+        return self._raw_prediction(X)
+
+    def predict(self, X: Any) -> Any:
+        """The label of each row."""
+        raw = self._raw_prediction(X)
+        labels = (raw > 0).astype(np.intp) if raw.ndim == 1 else raw.argmax(axis=1)
+        return self.classes_[labels]
+
+
+def _encoded(y: Any) -> tuple[Any, Any]:
+    """Labels as 0..k−1 and the classes; two numeric labels are found without sorting."""
+    y = np.asarray(y)
+    if y.ndim == 1 and y.dtype.kind in "biuf" and y.size:
+        low, high = y.min(), y.max()
+        is_high = y == high
+        if low != high and np.all(is_high | (y == low)) and float(low).is_integer():
+            return is_high.astype(np.intp), np.array([low, high])
+    check_classification_targets(y)
+    classes, labels = np.unique(column_or_1d(y, warn=True), return_inverse=True)
+    return labels, classes
+
+
+class LinearSVR(RegressorMixin, _LinearModel):
+    """Linear support vector regression with a certified duality gap.
+
+    Minimises ``C * Σ s_i φ(⟨x_i, w⟩ + b − y_i) + ‖w‖²/2``.
+
+    Parameters
+    ----------
+    epsilon : float, default=0.0
+        Half width of the tube in which errors cost nothing (ε-insensitive losses).
+    loss : {"epsilon_insensitive", "squared_epsilon_insensitive", "absolute", "huber", \
+"half_squared"}, default="epsilon_insensitive"
+
+    Other parameters and the attributes are those of ``LinearSVC``; ``coef_`` has shape
+    (n_features,), ``intercept_`` and ``dual_gap_`` are numbers.
+    """
+
+    _parameter_constraints = {
+        **_LinearModel._parameter_constraints,
+        "epsilon": [Interval(Real, 0, None, closed="left")],
+        "loss": [
+            StrOptions(
+                {
+                    "epsilon_insensitive",
+                    "squared_epsilon_insensitive",
+                    "absolute",
+                    "huber",
+                    "half_squared",
+                }
+            )
+        ],
+    }
+
+    def __init__(
+        self,
+        *,
+        epsilon: float = 0.0,
+        loss: str = "epsilon_insensitive",
+        dual: bool | str = "auto",
+        method: str = "auto",
+        tol: float = 1e-3,
+        C: float = 1.0,
+        lam: float | None = None,
+        fit_intercept: bool = True,
+        penalize_intercept: bool = False,
+        intercept_scaling: float = 1.0,
+        max_iter: int = 1000,
+        time_limit: float | None = None,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+        callbacks: Any = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.loss = loss
+        self.dual = dual
+        self.method = method
+        self.tol = tol
+        self.C = C
+        self.lam = lam
+        self.fit_intercept = fit_intercept
+        self.penalize_intercept = penalize_intercept
+        self.intercept_scaling = intercept_scaling
+        self.max_iter = max_iter
+        self.time_limit = time_limit
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+        self.callbacks = callbacks
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LinearSVR:
+        """Fit to rows X and responses y."""
+        self._validate_params()
+        X, y = self._validated(X, y=y, y_numeric=True)
+        parameters = {"epsilon": self.epsilon} if "epsilon" in self.loss else {}
+        weight = _checked_weight(sample_weight, X.shape[0])
+        self._fit_targets(X, [y], get_loss(self.loss, **parameters), weight)
+        self.coef_ = self.coef_.ravel()
+        self._report()
+        return self
+
+    def predict(self, X: Any) -> Any:
+        """⟨x, w⟩ + b."""
+        return self._raw_prediction(X)

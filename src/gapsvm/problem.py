@@ -1,0 +1,231 @@
+"""The linear problem: the only home of P, D, w(α) and the certificate.
+
+    P(w, b) = (1/S) Σ s_i φ(z_i) + (λ/2)‖w‖² + (λ/2ρ)b²      z_i = σ_i(⟨x_i, w⟩ + b)
+    D(α)    = −(1/S) Σ s_i φ*(−α_i) − (λ/2)‖w(α)‖² − (λρ/2)(Σ c_i α_i)²
+    w(α)    = Σ c_i α_i x_i,   b(α) = ρ Σ c_i α_i,   c_i = σ_i s_i/(λS),   S = Σ s_i
+
+σ_i = y_i for margin losses, 1 for response losses.  The bias is absent (ρ = 0), penalised (ρ > 0)
+or free: then it has no term in P, and Σ c_i α_i = 0 is a constraint of the dual.
+P(w, b) − D(α) ≥ P(w, b) − P* for any (w, b) and any feasible α.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+
+from gapsvm.backends import Backend, get_backend
+from gapsvm.bias import best_bias
+from gapsvm.data.matrix import Rows, checked_rows
+from gapsvm.losses import Loss
+from gapsvm.trace import Certificate
+
+Bias = Literal["none", "penalized", "free"]
+_ONE = np.ones(1)
+_SLICE_VALUES = 8_000_000
+"""Stored values visited between two looks at the clock: a few hundredths of a second."""
+
+
+@dataclass(frozen=True)
+class Iterate:
+    """A primal and a dual point; they need not belong together.
+
+    ``try_combination``: w(α) may be the better primal point; certify whichever of the two is.
+    """
+
+    w: Any
+    bias: float
+    alpha: Any
+    try_combination: bool = False
+
+
+class LinearProblem:
+    """A regularised linear model over rows that are never copied.
+
+    Parameters
+    ----------
+    X : array or sparse matrix, or ``Rows``
+        float32 or float64, dense in C order or CSR; see ``gapsvm.data.matrix``.
+    y : array of float64
+        ±1 for margin losses, the response otherwise.
+    loss : Loss
+    lam : float
+        λ > 0.
+    sample_weight : array, optional
+        s_i ≥ 0 with a positive sum; 1 by default.
+    bias : "none", "penalized" or "free"
+    bias_scale : float
+        √ρ: value of the constant feature whose weight is penalised.
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        y: Any,
+        loss: Loss,
+        lam: float,
+        *,
+        sample_weight: Any = None,
+        bias: Bias = "none",
+        bias_scale: float = 1.0,
+        backend: str | Backend = "cpu",
+    ) -> None:
+        self.rows: Rows = checked_rows(X, get_backend(backend))
+        self.y = np.ascontiguousarray(y, dtype=np.float64)
+        self.loss = loss
+        self.lam = float(lam)
+        self.bias: Bias = bias
+        self.bias_ratio = float(bias_scale) ** 2 if bias == "penalized" else 0.0
+        self.weight = _ONE if sample_weight is None else np.ascontiguousarray(sample_weight, float)
+        n, _ = self.rows.shape
+        if self.y.shape != (n,):
+            raise ValueError(f"X has {n} rows but y has shape {self.y.shape}")
+        if not 0 < self.lam < np.inf:
+            raise ValueError(f"lam must be positive and finite, got {lam!r}")
+        if not np.isfinite(self.y).all():
+            raise ValueError(f"y contains {_kind_of_bad(self.y)}")
+        if loss.kind == "margin" and not np.all(np.abs(self.y) == 1.0):
+            raise ValueError(f"loss {loss.name!r} needs labels -1 and +1")
+        if sample_weight is not None:
+            check_weights(self.weight, n)
+        self.total_weight = float(n if self.weight.size == 1 and n != 1 else self.weight.sum())
+
+    @property
+    def n_rows(self) -> int:
+        return self.rows.shape[0]
+
+    @property
+    def n_features(self) -> int:
+        return self.rows.shape[1]
+
+    @property
+    def sq_norms(self) -> Any:
+        """‖x_i‖²."""
+        return self.rows.sq_norms
+
+    @property
+    def slice_rows(self) -> int:
+        values_per_row = 8 + self.rows.n_stored // max(self.n_rows, 1)
+        return max(1, min(self.n_rows, _SLICE_VALUES // values_per_row))
+
+    @property
+    def sign(self) -> Any:
+        """σ_i, one for all rows or one each."""
+        return self.y if self.loss.kind == "margin" else _ONE
+
+    @property
+    def t(self) -> Any:
+        """The fifth number of the loss, one for all rows or one each."""
+        return _ONE if self.loss.kind == "margin" else self.y
+
+    @cached_property
+    def coef(self) -> Any:
+        """c_i = σ_i s_i/(λS)."""
+        return np.broadcast_to(
+            self.sign * self.weight / (self.lam * self.total_weight), (self.n_rows,)
+        )
+
+    @cached_property
+    def primal_at_zero(self) -> float:
+        """P₀: the objective at w = 0 and the best bias; tolerances are relative to it."""
+        zero = np.zeros(self.n_rows)
+        bias = self.best_bias(zero, 0.0) if self.bias == "free" else 0.0
+        return float(self._loss_mean(zero, bias))
+
+    def _loss_mean(self, margins: Any, bias: float) -> float:
+        z = self.sign * (margins + bias)
+        return float(np.sum(self.weight * self.loss.curve.value(z, self.t)) / self.total_weight)
+
+    def feasible(self, alpha: Any) -> Any:
+        """The dual point that is certified: α in its box and, for a free bias, Σ c_i α_i = 0.
+
+        The heavier side is scaled down: 0 belongs to every box, so the point stays inside.
+        """
+        alpha = np.clip(alpha, self.loss.curve.lo, self.loss.curve.hi)
+        if self.bias != "free":
+            return alpha
+        return balanced(alpha, self.coef)
+
+    def best_bias(self, margins: Any, guess: float) -> float:
+        """The bias that minimises P for given ⟨x_i, w⟩; the middle of the interval if many do."""
+        return best_bias(self.loss.curve, margins, self.sign, self.t, self.weight, guess)
+
+    def certify(self, iterate: Iterate, backend: Backend) -> Certificate:
+        """P and D of an iterate, from all rows, in float64, w(α) computed afresh."""
+        alpha = self.feasible(iterate.alpha)
+        margins = np.empty(self.n_rows)
+        combination = np.zeros(self.n_features)
+        coef = self.coef * alpha
+        backend.margins_and_combination(self.rows.view, iterate.w, coef, margins, combination)
+        bias_mass = float(coef.sum())
+        dual_penalty = combination @ combination + self.bias_ratio * bias_mass**2
+
+        def at(w: Any, margins: Any, guess: float) -> Certificate:
+            bias = self.best_bias(margins, guess) if self.bias == "free" else guess
+            losses, conjugates, _ = backend.loss_sums(
+                self.loss.curve, margins, bias, self.sign, self.t, self.weight, alpha
+            )
+            penalty = w @ w + (bias**2 / self.bias_ratio if self.bias_ratio else 0.0)
+            return Certificate(
+                primal=losses / self.total_weight + 0.5 * self.lam * penalty,
+                dual=-conjugates / self.total_weight - 0.5 * self.lam * dual_penalty,
+                solution=Iterate(w, bias, alpha),
+            )
+
+        found = at(iterate.w, margins, iterate.bias)
+        if iterate.try_combination:
+            backend.margins(self.rows.view, combination, margins)
+            other = at(combination, margins, self.bias_ratio * bias_mass)
+            found = min(found, other, key=lambda certificate: certificate.primal)
+        return found
+
+    def kkt_residual(self, iterate: Iterate, backend: str | Backend = "cpu") -> float:
+        """The largest violation of the optimality conditions.
+
+        How far an exact step of unit curvature would move each α_i, and the distance of (w, b)
+        from what α says.
+        """
+        backend = get_backend(backend)
+        margins, combination = np.empty(self.n_rows), np.zeros(self.n_features)
+        coef = self.coef * iterate.alpha
+        backend.margins_and_combination(self.rows.view, iterate.w, coef, margins, combination)
+        z = self.sign * (margins + iterate.bias)
+        rows = np.abs(iterate.alpha - self.loss.curve.dual_step(iterate.alpha, z, self.t, 1.0))
+        rows = np.where(np.broadcast_to(self.weight, rows.shape) > 0, rows, 0.0)
+        stationarity = np.max(np.abs(iterate.w - combination), initial=0.0)
+        if self.bias == "free":
+            bias = self.lam * abs(coef.sum())
+        else:
+            bias = abs(iterate.bias - self.bias_ratio * coef.sum())
+        return float(max(rows.max(initial=0.0), stationarity, bias))
+
+
+def balanced(alpha: Any, coef: Any) -> Any:
+    """α with Σ coef_i α_i = 0, the heavier side scaled down."""
+    mass = coef * alpha
+    up, down = mass[mass > 0].sum(), -mass[mass < 0].sum()
+    if up == down:
+        return alpha
+    light, heavy_sign = min(up, down), 1.0 if up > down else -1.0
+    factor = light / max(up, down)
+    return np.where(heavy_sign * mass > 0, alpha * factor, alpha)
+
+
+def _kind_of_bad(values: Any) -> str:
+    return "NaN" if np.isnan(values).any() else "infinity"
+
+
+def check_weights(weight: Any, n: int) -> Any:
+    """The weights, or an error that says what is wrong with them."""
+    if weight.shape != (n,):
+        raise ValueError(f"sample_weight has shape {weight.shape}, but X has {n} rows")
+    if not np.isfinite(weight).all():
+        raise ValueError(f"sample_weight contains {_kind_of_bad(weight)}")
+    if weight.min(initial=0.0) < 0:
+        raise ValueError("sample_weight contains negative values; weights must be >= 0")
+    if not weight.sum() > 0:
+        raise ValueError("all sample weights are zero: there is nothing to fit")
+    return weight

@@ -1,0 +1,1 @@
+"""Solvers: frozen dataclasses of hyper-parameters behind one protocol, run by one loop."""

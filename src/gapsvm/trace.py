@@ -1,0 +1,109 @@
+"""What a fit reports: certificates, the trace of them, how it ended, and its result."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+
+class Status(Enum):
+    """How a fit ended; the value is the sentence a user reads."""
+
+    CONVERGED = "the certified gap reached the tolerance"
+    MAX_PASSES = "the budget of passes ended before the gap reached the tolerance"
+    TIME_LIMIT = "the time limit ended before the gap reached the tolerance"
+    INTERRUPTED = "interrupted by the user"
+    STOPPED_BY_CALLBACK = "a callback asked to stop"
+    STALLED = "the solver reached the limit of floating-point precision before the tolerance"
+    DIVERGED = "the iterates became infinite or NaN"
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """What is proved about an iterate: primal − P* ≤ gap.
+
+    ``solution`` is what the proof is about (for a linear problem the weights, the bias and α).
+    """
+
+    primal: float
+    dual: float
+    solution: Any = field(default=None, repr=False, compare=False)
+
+    @property
+    def gap(self) -> float:
+        return self.primal - self.dual
+
+
+@dataclass(frozen=True)
+class Record:
+    """One line of a trace: where the fit stood when it was evaluated."""
+
+    passes: float
+    seconds: float
+    """Seconds of optimisation, evaluation not included."""
+    evaluation_seconds: float
+    primal: float
+    dual: float
+    gap: float
+
+
+Callback = Callable[[Record], Any]
+"""Called after every evaluation; a true return value stops the fit."""
+
+
+@dataclass
+class Progress:
+    """What the loop may ask of a solver's state.
+
+    ``gap_hint`` is the solver's own cheap guess of the gap, NaN if it has none: the loop uses it
+    to decide when an evaluation is worth its cost, never to stop.
+    """
+
+    rows_visited: int
+    gap_hint: float = math.nan
+    exhausted: bool = False
+    """The solver cannot improve its iterate any more."""
+
+
+@dataclass
+class Checkpoint:
+    """Everything a fit needs to go on as if it had never stopped."""
+
+    state: Any
+    next_evaluation: float = 1.0
+    """Passes at which a scheduled evaluation is due."""
+    look_below: float = math.inf
+    """A hint below this is worth an evaluation."""
+    seconds: float = 0.0
+    evaluation_seconds: float = 0.0
+    trace: list[Record] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Result:
+    """The last certified iterate, how it was reached and how it ended."""
+
+    certificate: Certificate
+    status: Status
+    passes: float
+    solver: Any
+    checkpoint: Checkpoint
+
+    @property
+    def trace(self) -> list[Record]:
+        return self.checkpoint.trace
+
+    @property
+    def solution(self) -> Any:
+        return self.certificate.solution
+
+    @property
+    def gap(self) -> float:
+        return self.certificate.gap
+
+    @property
+    def converged(self) -> bool:
+        return self.status is Status.CONVERGED

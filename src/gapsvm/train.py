@@ -1,0 +1,276 @@
+"""From arrays and options to a certified model: methods, their choice, one-vs-rest.
+
+scikit-learn is not needed here; the estimators and the command line are thin over this module.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from gapsvm.backends import get_backend
+from gapsvm.data.matrix import Rows, checked_rows
+from gapsvm.losses import FiveNumbers, Loss
+from gapsvm.problem import Bias, Iterate, LinearProblem
+from gapsvm.solvers.base import deferred_interrupt, solve
+from gapsvm.solvers.dual import SDCA
+from gapsvm.solvers.interior import InteriorPoint
+from gapsvm.solvers.subgradient import Pegasos
+from gapsvm.trace import Callback, Record, Result, Status
+
+METHODS = ("auto", "sdca", "interior", "pegasos")
+PRIMAL = "primal"
+"""auto, among the methods that work on w: interior point for few features, else Pegasos."""
+_EXACT = 1e-12
+"""Small problems are solved to this share of P₀ whatever the tolerance."""
+_SMALL = 4e6
+"""Multiplications of one interior-point step up to which a problem counts as small."""
+_INTERIOR_WIDTH = 4000
+"""Largest min(n, d) whose normal equations are formed without being asked."""
+_INTERIOR_STEPS = 40
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to train, once the problem is given.
+
+    Parameters
+    ----------
+    method : one of ``METHODS``
+    tol : float
+        Certified gap to reach, relative to P₀, the objective at w = 0 and the best bias.
+    max_passes : float
+    time_limit : float, optional
+        Seconds.
+    seed : int or SeedSequence, optional
+    callbacks : sequence of callables
+        See ``gapsvm.trace.Callback``.
+    evaluate_every : float, optional
+        Passes between evaluations at most.
+    """
+
+    method: str = "auto"
+    tol: float = 1e-3
+    max_passes: float = 1000
+    time_limit: float | None = None
+    seed: Any = 0
+    callbacks: Sequence[Callback] = ()
+    evaluate_every: float | None = None
+    backend: str = "cpu"
+
+
+@dataclass(frozen=True)
+class Fit:
+    """A trained binary or regression model and its certificate."""
+
+    result: Result
+    method: str
+    """The method that produced the certified iterate."""
+
+    @property
+    def solution(self) -> Iterate:
+        return self.result.solution
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A solver and how long it may try before the next one does."""
+
+    method: str
+    solver: Any
+    max_passes: float = math.inf
+    tol: float = math.inf
+    """A tighter tolerance than the user's, where it costs nothing."""
+
+
+def plan(problem: LinearProblem, method: str, warm: Iterate | None = None) -> list[Stage]:
+    """The solvers to run, in order, until one of them reaches the tolerance.
+
+    auto: small problems are solved exactly by the interior point.  The others start with SDCA and
+    change to the interior point when SDCA has cost as much as that would.
+    """
+    if method == PRIMAL:
+        narrow = _has_interior(problem) and min(problem.rows.shape) <= _INTERIOR_WIDTH
+        method = "interior" if narrow else "pegasos"
+    if method not in METHODS:
+        raise ValueError(f"unknown method {method!r}; choose one of {', '.join(METHODS)}")
+    if method == "pegasos":
+        return [Stage("pegasos", Pegasos())]
+    sdca = SDCA() if warm is None else SDCA(alpha=warm.alpha, bias=warm.bias)
+    if method == "sdca":
+        return [Stage("sdca", sdca)]
+    if method == "interior":
+        return [Stage("interior", InteriorPoint())]
+    if _is_small(problem):
+        exact = Stage("interior", InteriorPoint(), tol=_EXACT)
+        return [exact] if warm is None else [Stage("sdca", sdca, max_passes=2), exact]
+    worth = passes_worth_an_interior_point(problem)
+    if worth == math.inf:
+        return [Stage("sdca", sdca)]
+    return [Stage("sdca", sdca, max_passes=worth), Stage("interior", InteriorPoint())]
+
+
+def train(
+    problem: LinearProblem,
+    options: Options,
+    *,
+    warm: Iterate | None = None,
+    cancelled: Callable[[], bool] | None = None,
+) -> Fit:
+    """Solve ``problem`` to ``options.tol`` and say which method did it."""
+    ends_at = math.inf if options.time_limit is None else time.perf_counter() + options.time_limit
+    target = options.tol * problem.primal_at_zero
+    best: Fit | None = None
+    passes = 0.0
+    for stage in plan(problem, options.method, warm):
+        result = solve(
+            problem,
+            stage.solver,
+            gap=min(options.tol, stage.tol) * problem.primal_at_zero,
+            max_passes=min(stage.max_passes, options.max_passes - passes),
+            time_limit=None if ends_at == math.inf else max(0.0, ends_at - time.perf_counter()),
+            callbacks=options.callbacks,
+            cancelled=cancelled,
+            backend=options.backend,
+            seed=options.seed,
+            evaluate_every=options.evaluate_every,
+        )
+        passes += result.passes
+        status = Status.CONVERGED if result.gap <= target else result.status
+        if best is not None and best.result.gap < result.gap:
+            best = Fit(replace(best.result, status=status, passes=passes), best.method)
+        else:
+            trace = [] if best is None else best.result.trace
+            run = replace(result.checkpoint, trace=_joined(trace, result.trace))
+            result = replace(result, status=status, passes=passes, checkpoint=run)
+            best = Fit(result, stage.method)
+        if status not in (Status.MAX_PASSES, Status.STALLED) or passes >= options.max_passes:
+            break
+    assert best is not None
+    return best
+
+
+def _joined(before: list[Record], after: list[Record]) -> list[Record]:
+    """One trace of two stages: passes and seconds go on where the first ended."""
+    if not before:
+        return after
+    end = before[-1]
+    moved = [
+        replace(
+            record,
+            passes=record.passes + end.passes,
+            seconds=record.seconds + end.seconds,
+            evaluation_seconds=record.evaluation_seconds + end.evaluation_seconds,
+        )
+        for record in after
+    ]
+    return before + moved
+
+
+def _has_interior(problem: LinearProblem) -> bool:
+    return isinstance(problem.loss.curve, FiveNumbers)
+
+
+def _interior_work(problem: LinearProblem) -> float:
+    """Multiplications that form and factorise the normal equations once."""
+    n, d = problem.rows.shape
+    if n < d:
+        return n**3 / 3 + n**2
+    form = problem.rows.n_stored**2 / max(n, 1) if problem.rows.is_sparse else n * d**2
+    return 0.5 * min(form, n * d**2) + d**3 / 3
+
+
+def _is_small(problem: LinearProblem) -> bool:
+    n = problem.n_rows
+    return _has_interior(problem) and _interior_work(problem) + 100 * n <= _SMALL
+
+
+def passes_worth_an_interior_point(problem: LinearProblem) -> float:
+    """Passes of SDCA that cost as much as the interior point: then it is time to change.
+
+    Who changes at that moment pays at most twice what the better of the two would have cost,
+    without knowing which one it is.  Infinite where there is no interior point.
+    """
+    n, d = problem.rows.shape
+    if not _has_interior(problem) or min(n, d) > _INTERIOR_WIDTH:
+        return math.inf
+    step = 0.6 * _interior_work(problem) + 80.0 * n  # nanoseconds, as measured on text and tables
+    one_pass = 2.0 * problem.rows.n_stored + 15.0 * n
+    return max(20.0, math.ceil(_INTERIOR_STEPS * step / one_pass))
+
+
+def train_all(
+    X: Any,
+    targets: Sequence[Any],
+    loss: Loss,
+    lam: float,
+    options: Options,
+    *,
+    sample_weight: Any = None,
+    bias: Bias = "none",
+    bias_scale: float = 1.0,
+    warm: Sequence[Iterate | None] | None = None,
+    threads: int = 1,
+) -> tuple[list[Fit], Rows]:
+    """One problem per target vector over the same rows, ``threads`` at a time.
+
+    X is checked once and shared.  Ctrl-C ends all of them; each gives its last certified iterate.
+    """
+    rows = checked_rows(X, get_backend(options.backend))
+    children = np.random.SeedSequence(options.seed).spawn(len(targets))
+    threads = max(1, min(threads, len(targets)))
+    ends_at = math.inf if options.time_limit is None else time.perf_counter() + options.time_limit
+
+    with deferred_interrupt() as interrupted:
+
+        def one(k: int) -> Fit:
+            problem = LinearProblem(
+                rows,
+                targets[k],
+                loss,
+                lam,
+                sample_weight=sample_weight,
+                bias=bias,
+                bias_scale=bias_scale,
+                backend=options.backend,
+            )
+            mine = replace(options, seed=children[k])
+            if options.time_limit is not None:
+                share = math.ceil((len(targets) - k) / threads)
+                mine = replace(mine, time_limit=max(0.0, ends_at - time.perf_counter()) / share)
+            return train(problem, mine, warm=warm[k] if warm else None, cancelled=interrupted)
+
+        if threads == 1:
+            return [one(k) for k in range(len(targets))], rows
+        with _single_threaded_blas(), ThreadPoolExecutor(threads) as pool:
+            futures = [pool.submit(one, k) for k in range(len(targets))]
+            return [future.result() for future in futures], rows
+
+
+def _single_threaded_blas() -> Any:
+    """Threads of ours and threads of BLAS do not multiply."""
+    try:
+        from threadpoolctl import threadpool_limits
+    except ImportError:
+        return nullcontext()
+    return threadpool_limits(1)
+
+
+def available_threads(n_jobs: int | None) -> int:
+    """scikit-learn's ``n_jobs`` as a number of threads; None means one."""
+    if n_jobs is None:
+        return 1
+    if n_jobs == 0:
+        raise ValueError("n_jobs must not be 0; use None for one thread or -1 for all cores")
+    cores = (
+        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    )
+    return n_jobs if n_jobs > 0 else max(1, cores + 1 + n_jobs)
