@@ -356,8 +356,8 @@ def _read_ocr(chosen: _Set, contents: list[Any], dtype: Any) -> Dataset:
 
 def _read_conll(chosen: _Set, contents: list[Any], dtype: Any) -> Dataset:
     """A line "word tag chunk" for each token, a blank line after each sentence."""
-    blocks = b"\n".join(contents).decode("utf-8").split("\n\n")
-    sentences = [[line.split() for line in block.splitlines()] for block in blocks if block.strip()]
+    blocks = [block for text in contents for block in text.decode("ascii").strip().split("\n\n")]
+    sentences = [[line.split() for line in block.split("\n")] for block in blocks]
     X = [[(word, tag) for word, tag, _ in sentence] for sentence in sentences]
     return Dataset(chosen.folder, X, [[chunk for *_, chunk in sentence] for sentence in sentences])
 

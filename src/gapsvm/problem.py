@@ -121,66 +121,81 @@ class LinearProblem:
         """The fifth number of the loss, one for all rows or one each."""
         return _ONE if self.loss.kind == "margin" else self.y
 
-    @cached_property
-    def coef(self) -> Any:
-        """c_i = σ_i s_i/(λS)."""
-        return np.broadcast_to(
-            self.sign * self.weight / (self.lam * self.total_weight), (self.n_rows,)
-        )
+    @property
+    def scale(self) -> float:
+        """1/(λS), the factor of c_i = σ_i s_i/(λS)."""
+        return 1.0 / (self.lam * self.total_weight)
 
     @cached_property
     def primal_at_zero(self) -> float:
         """P₀: the objective at w = 0 and the best bias; tolerances are relative to it."""
-        zero = np.zeros(self.n_rows)
-        bias = self.best_bias(zero, 0.0) if self.bias == "free" else 0.0
-        return float(self._loss_mean(zero, bias))
-
-    def _loss_mean(self, margins: Any, bias: float) -> float:
-        z = self.sign * (margins + bias)
-        return float(np.sum(self.weight * self.loss.curve.value(z, self.t)) / self.total_weight)
-
-    def feasible(self, alpha: Any) -> Any:
-        """The dual point that is certified: α in its box and, for a free bias, Σ c_i α_i = 0.
-
-        The heavier side is scaled down: 0 belongs to every box, so the point stays inside.
-        """
-        alpha = np.clip(alpha, self.loss.curve.lo, self.loss.curve.hi)
-        if self.bias != "free":
-            return alpha
-        return balanced(alpha, self.coef)
+        if self.bias == "free":
+            margins = np.zeros(self.n_rows)
+            z = self.sign * (margins + self.best_bias(margins, 0.0))
+        else:
+            z = np.zeros(1)
+        values = np.broadcast_to(self.loss.curve.value(z, self.t), (self.n_rows,))
+        if self.weight.size == 1:
+            return float(values.mean()) if values.size else 0.0
+        return float(self.weight @ values / self.total_weight)
 
     def best_bias(self, margins: Any, guess: float) -> float:
         """The bias that minimises P for given ⟨x_i, w⟩; the middle of the interval if many do."""
         return best_bias(self.loss.curve, margins, self.sign, self.t, self.weight, guess)
 
     def certify(self, iterate: Iterate, backend: Backend) -> Certificate:
-        """P and D of an iterate, from all rows, in float64, w(α) computed afresh."""
-        alpha = self.feasible(iterate.alpha)
-        margins = np.empty(self.n_rows)
-        combination = np.zeros(self.n_features)
-        coef = self.coef * alpha
-        backend.margins_and_combination(self.rows.view, iterate.w, coef, margins, combination)
-        bias_mass = float(coef.sum())
-        dual_penalty = combination @ combination + self.bias_ratio * bias_mass**2
+        """P and D of an iterate, from all rows, in float64, w(α) computed afresh.
 
-        def at(w: Any, margins: Any, guess: float) -> Certificate:
-            bias = self.best_bias(margins, guess) if self.bias == "free" else guess
-            losses, conjugates, _ = backend.loss_sums(
-                self.loss.curve, margins, bias, self.sign, self.t, self.weight, alpha
-            )
+        An α outside its box has D = −∞.  With a free bias the dual point is α with its heavier
+        side scaled down, and the primal one has the best bias for w.
+        """
+        free = self.bias == "free"
+        alpha = self.balanced(iterate.alpha) if free else iterate.alpha
+        margins, combination = np.empty(self.n_rows), np.zeros(self.n_features)
+        losses, conjugates, mass = backend.evaluate(
+            self.rows.view,
+            self.loss.curve,
+            iterate.w,
+            iterate.bias,
+            alpha,
+            self.sign,
+            self.t,
+            self.weight,
+            self.scale,
+            margins,
+            combination,
+        )
+        dual_penalty = combination @ combination + self.bias_ratio * mass**2
+        dual = -conjugates / self.total_weight - 0.5 * self.lam * dual_penalty
+
+        def at(w: Any, bias: float, losses: float) -> Certificate:
+            if free:
+                bias = self.best_bias(margins, bias)
+                losses = self._loss_sum(margins, bias, backend)
             penalty = w @ w + (bias**2 / self.bias_ratio if self.bias_ratio else 0.0)
-            return Certificate(
-                primal=losses / self.total_weight + 0.5 * self.lam * penalty,
-                dual=-conjugates / self.total_weight - 0.5 * self.lam * dual_penalty,
-                solution=Iterate(w, bias, alpha),
-            )
+            primal = losses / self.total_weight + 0.5 * self.lam * penalty
+            return Certificate(float(primal), float(dual), Iterate(w, bias, alpha))
 
-        found = at(iterate.w, margins, iterate.bias)
+        found = at(iterate.w, iterate.bias, losses)
         if iterate.try_combination:
+            bias = self.bias_ratio * mass
             backend.margins(self.rows.view, combination, margins)
-            other = at(combination, margins, self.bias_ratio * bias_mass)
+            other = at(combination, bias, self._loss_sum(margins, bias, backend))
             found = min(found, other, key=lambda certificate: certificate.primal)
         return found
+
+    def _loss_sum(self, margins: Any, bias: float, backend: Backend) -> float:
+        curve, sign, t, weight = self.loss.curve, self.sign, self.t, self.weight
+        return float(backend.loss_sum(curve, margins, bias, sign, t, weight))
+
+    def balanced(self, alpha: Any) -> Any:
+        """α with Σ c_i α_i = 0: the heavier side is scaled down, which no box forbids."""
+        mass = self.sign * self.weight * alpha
+        up, down = mass[mass > 0].sum(), -mass[mass < 0].sum()
+        if up == down:
+            return alpha
+        heavier = mass > 0 if up > down else mass < 0
+        return np.where(heavier, alpha * (min(up, down) / max(up, down)), alpha)
 
     def kkt_residual(self, iterate: Iterate, backend: str | Backend = "cpu") -> float:
         """The largest violation of the optimality conditions.
@@ -189,9 +204,10 @@ class LinearProblem:
         from what α says.
         """
         backend = get_backend(backend)
+        coef = np.broadcast_to(self.scale * self.sign * self.weight * iterate.alpha, self.n_rows)
         margins, combination = np.empty(self.n_rows), np.zeros(self.n_features)
-        coef = self.coef * iterate.alpha
-        backend.margins_and_combination(self.rows.view, iterate.w, coef, margins, combination)
+        backend.margins(self.rows.view, iterate.w, margins)
+        backend.combination(self.rows.view, coef, combination)
         z = self.sign * (margins + iterate.bias)
         rows = np.abs(iterate.alpha - self.loss.curve.dual_step(iterate.alpha, z, self.t, 1.0))
         rows = np.where(np.broadcast_to(self.weight, rows.shape) > 0, rows, 0.0)
@@ -201,17 +217,6 @@ class LinearProblem:
         else:
             bias = abs(iterate.bias - self.bias_ratio * coef.sum())
         return float(max(rows.max(initial=0.0), stationarity, bias))
-
-
-def balanced(alpha: Any, coef: Any) -> Any:
-    """α with Σ coef_i α_i = 0, the heavier side scaled down."""
-    mass = coef * alpha
-    up, down = mass[mass > 0].sum(), -mass[mass < 0].sum()
-    if up == down:
-        return alpha
-    light, heavy_sign = min(up, down), 1.0 if up > down else -1.0
-    factor = light / max(up, down)
-    return np.where(heavy_sign * mass > 0, alpha * factor, alpha)
 
 
 def _kind_of_bad(values: Any) -> str:

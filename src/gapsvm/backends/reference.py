@@ -52,23 +52,43 @@ def margins(X: Dense | CSR, w: Any, out: Any) -> None:
         out[i] = x @ w[columns]
 
 
-def margins_and_combination(X: Dense | CSR, w: Any, coef: Any, out: Any, combination: Any) -> None:
-    margins(X, w, out)
+def combination(X: Dense | CSR, coef: Any, out: Any) -> None:
     for i in range(_n_rows(X)):
         columns, x = _row(X, i)
-        combination[columns] += coef[i] * x
+        out[columns] += coef[i] * x
 
 
-def loss_sums(
-    loss: Curve, m: Any, bias: float, sign: Any, t: Any, weight: Any, alpha: Any
+def evaluate(
+    X: Dense | CSR,
+    loss: Curve,
+    w: Any,
+    bias: float,
+    alpha: Any,
+    sign: Any,
+    t: Any,
+    weight: Any,
+    scale: float,
+    margins: Any,
+    combination: Any,
 ) -> tuple[float, float, float]:
-    z = sign * (m + bias)
-    weight = np.broadcast_to(weight, z.shape)
-    return (
-        float(weight @ loss.value(z, t)),
-        float(weight @ loss.conjugate(alpha, t)),
-        float(weight @ (sign * loss.maximiser(z, t))),
-    )
+    coef = scale * sign * weight * alpha
+    for i in range(_n_rows(X)):
+        columns, x = _row(X, i)
+        margins[i] = x @ w[columns]
+        combination[columns] += coef[i] * x
+    conjugates = float(np.sum(weight * loss.conjugate(alpha, t)))
+    return loss_sum(loss, margins, bias, sign, t, weight), conjugates, float(coef.sum())
+
+
+def loss_sum(loss: Curve, margins: Any, bias: float, sign: Any, t: Any, weight: Any) -> float:
+    return float(np.sum(weight * loss.value(sign * (margins + bias), t)))
+
+
+def row_table(alpha: Any, sq_norms: Any, sign: Any, t: Any, weight: Any, scale: float) -> Any:
+    coef = np.broadcast_to(scale * sign * weight, sq_norms.shape)
+    start = np.broadcast_to(alpha, sq_norms.shape)
+    targets = np.broadcast_to(t, sq_norms.shape)
+    return np.column_stack([start, np.abs(coef) * sq_norms, coef, targets])
 
 
 def sdca_steps(

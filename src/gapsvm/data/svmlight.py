@@ -2,7 +2,9 @@
 
 The reader streams: a chunk of whole lines is parsed by compiled kernels straight into the arrays
 of the result, then overwritten by the next one.  Memory is the result, an eighth of it as room to
-grow, and one chunk (or the longest line), whatever the file claims to be.
+grow, and what a chunk of a few megabytes (or the longest line) takes, whatever the file holds.
+Reading into one buffer is as fast as mapping the file, works for pipes and compressed files too,
+and a file cut short by someone else ends in an error instead of a crash.
 """
 
 from __future__ import annotations
@@ -151,10 +153,11 @@ class _Rules(NamedTuple):
     def of(cls, zero_based: bool | str, n_features: int | None, query_id: bool) -> _Rules:
         if zero_based not in (True, False, "auto"):
             raise ValueError(f"zero_based must be True, False or 'auto', got {zero_based!r}")
-        offset = 0 if zero_based is True else 1
-        lowest = 1 if zero_based is False else 0
+        auto = zero_based == "auto"
+        offset = 1 if auto or not zero_based else 0
+        lowest = 0 if auto or zero_based else 1
         limit = _LAST_INT64 if n_features is None else n_features + offset
-        return cls(zero_based == "auto", offset, lowest, limit, query_id, n_features)
+        return cls(auto, offset, lowest, limit, query_id, n_features)
 
 
 @contextmanager
@@ -163,7 +166,7 @@ def _open(source: Source) -> Iterator[tuple[IO[bytes], int]]:
     with ExitStack() as stack:
         if isinstance(source, bytes | bytearray | memoryview):
             file: Any = io.BufferedReader(io.BytesIO(source))
-            n_bytes = len(source)
+            n_bytes = memoryview(source).nbytes
         else:
             file = stack.enter_context(open(source, "rb"))
             n_bytes = os.fstat(file.fileno()).st_size
@@ -465,11 +468,11 @@ def _format(X: csr_matrix, labels: np.ndarray, *qid: np.ndarray, base: bool) -> 
     values = X.data.astype(np.float64).tolist()
     pairs = [f"{index}:{value!r}" for index, value in zip(indices, values)]
     ends = X.indptr.tolist()
-    starts = [f"{label!r} " for label in labels.tolist()]
+    starts = [f"{label!r}" for label in labels.tolist()]
     if qid:
-        starts = [f"{start}qid:{number} " for start, number in zip(starts, qid[0].tolist())]
+        starts = [f"{start} qid:{number}" for start, number in zip(starts, qid[0].tolist())]
     lines = (
-        start + " ".join(pairs[begin:end]) + " \n"
+        " ".join((start, *pairs[begin:end], "\n"))
         for start, begin, end in zip(starts, ends, ends[1:])
     )
     # A blank ends every number, so that this turns each 1.0 into 1 and touches nothing else.
@@ -491,6 +494,8 @@ def _replacing(path: Path) -> Iterator[IO[bytes]]:
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
+    except OSError as error:
+        error.filename = str(path)  # a full disk's error names no file
         raise
+    finally:
+        temporary.unlink(missing_ok=True)

@@ -142,14 +142,13 @@ def solve(
                 if not loop.worth_a_look():
                     continue
             certificate = loop.certificate(in_a_hurry=status is Status.INTERRUPTED)
+            answers = [callback(run.trace[-1]) for callback in callbacks]
             if certificate.gap <= gap:
                 status = Status.CONVERGED
             elif not math.isfinite(certificate.primal):
                 status = Status.DIVERGED
-            elif status is None:
-                answers = [callback(run.trace[-1]) for callback in callbacks]
-                if any(answers):
-                    status = Status.STOPPED_BY_CALLBACK
+            elif status is None and any(answers):
+                status = Status.STOPPED_BY_CALLBACK
             if status is not None:
                 return Result(certificate, status, run.trace[-1].passes, solver, run)
 

@@ -69,22 +69,17 @@ class SDCA:
     bias: float = 0.0
 
     def init(self, problem: LinearProblem, backend: Backend, rng: np.random.Generator) -> SDCAState:
-        n, d = problem.rows.shape
-        ratio = self.ratio(problem)
-        table = np.empty((n, 4))
-        table[:, 0] = 0.0
-        table[:, 2] = problem.coef
-        table[:, 1] = np.abs(table[:, 2]) * (problem.sq_norms + ratio)
-        table[:, 3] = problem.t
-        w, bias = np.zeros(d), 0.0
+        curve, ratio = problem.loss.curve, self.ratio(problem)
+        alpha = np.zeros(1) if self.alpha is None else np.clip(self.alpha, curve.lo, curve.hi)
+        sq_norms = problem.sq_norms + ratio if ratio else problem.sq_norms
+        table = backend.row_table(
+            alpha, sq_norms, problem.sign, problem.t, problem.weight, problem.scale
+        )
+        w, bias = np.zeros(problem.n_features), 0.0
         if self.alpha is not None:
-            curve = problem.loss.curve
-            table[:, 0] = np.clip(self.alpha, curve.lo, curve.hi)
-            coef = problem.coef * table[:, 0]
-            backend.margins_and_combination(
-                problem.rows.view, w, coef, np.empty(n), w2 := np.zeros(d)
-            )
-            w, bias = w2, self.bias if problem.bias == "free" else ratio * float(coef.sum())
+            coef = table[:, 2] * table[:, 0]
+            backend.combination(problem.rows.view, coef, w)
+            bias = self.bias if problem.bias == "free" else ratio * float(coef.sum())
         order = _rows_with_weight(problem)
         return SDCAState(
             table=table,
@@ -133,8 +128,10 @@ class SDCA:
         """Judge the pass, choose the rows of the next one, move the centre of a free bias."""
         estimate = problem.lam * state.gap_sum
         # Rows were judged when visited, half a pass ago on average: extrapolate to now.
-        falling = min(1.0, estimate / state.last_estimate) if state.last_estimate else 1.0
-        state.hint = estimate * math.sqrt(falling)
+        known = 0.0 < state.last_estimate < math.inf
+        state.hint = estimate * math.sqrt(
+            min(1.0, estimate / state.last_estimate) if known else 0.5
+        )
         state.last_estimate = estimate
         everything = _rows_with_weight(problem) if self.shrinking else state.order
         was_full = state.active == everything.size

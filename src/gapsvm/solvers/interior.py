@@ -106,7 +106,9 @@ class InteriorPoint:
         state.merit = float(np.sum(problem.weight * rows) / problem.total_weight)
         state.since_best += 1
         if state.merit < 0.9 * state.best_merit and np.all(np.isfinite(state.w)):
-            state.best = Iterate(state.w, state.bias, self._alpha(state))
+            curve = problem.loss.curve
+            alpha = np.clip(self._alpha(state), curve.lo, curve.hi)
+            state.best = Iterate(state.w, state.bias, alpha)
             state.best_merit, state.since_best = state.merit, 0
 
     @staticmethod
@@ -143,8 +145,8 @@ class _NewtonStep:
         margins, combination = np.empty(n), np.zeros(problem.n_features)
         self.sign = np.broadcast_to(problem.sign, (n,))
         self.mass = self.sign * self.weight * InteriorPoint._alpha(state)
-        view = problem.rows.view
-        backend.margins_and_combination(view, state.w, self.mass, margins, combination)
+        backend.margins(problem.rows.view, state.w, margins)
+        backend.combination(problem.rows.view, self.mass, combination)
         self.scale = problem.lam * problem.total_weight
         self.missing_w = combination - self.scale * state.w
         z = self.sign * (margins + state.bias)
@@ -171,14 +173,8 @@ class _NewtonStep:
 
     def _combine(self, coef: Any) -> Any:
         out = np.zeros(self.problem.n_features)
-        self.backend.margins_and_combination(
-            self.problem.rows.view,
-            out,
-            coef,
-            np.empty(coef.size),
-            combination := np.zeros_like(out),
-        )
-        return combination
+        self.backend.combination(self.problem.rows.view, coef, out)
+        return out
 
     def _margins(self, w: Any) -> Any:
         out = np.empty(self.problem.n_rows)

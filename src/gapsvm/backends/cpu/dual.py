@@ -55,6 +55,24 @@ def sdca_steps(X, loss, table, order, start, stop, kept, w, bias, ratio, thresho
 
 
 @kernel
+def row_table(alpha, sq_norms, sign, t, weight, scale):
+    """Rows (α_i, q_i, c_i, t_i): c_i = scale·sign_i·weight_i, q_i = |c_i|·sq_norms_i.
+
+    alpha, sign, t and weight are arrays of n numbers, or of one that holds for all rows.
+    """
+    n = sq_norms.size
+    table = np.empty((n, 4))
+    for i in range(n):
+        c = scale * (sign[i] if sign.size > 1 else sign[0])
+        c *= weight[i] if weight.size > 1 else weight[0]
+        table[i, 0] = alpha[i] if alpha.size > 1 else alpha[0]
+        table[i, 1] = abs(c) * sq_norms[i]
+        table[i, 2] = c
+        table[i, 3] = t[i] if t.size > 1 else t[0]
+    return table
+
+
+@kernel
 def shuffle(order, count, seed):
     """Fisher–Yates on order[:count] by splitmix64.  Modified in place: order and seed[0]."""
     state = seed[0]

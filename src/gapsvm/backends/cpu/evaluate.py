@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from gapsvm.backends.cpu.jit import kernel
-from gapsvm.backends.cpu.losses import conjugate, loss_value, maximiser
+from gapsvm.backends.cpu.losses import conjugate, loss_value
 from gapsvm.backends.cpu.rows import n_rows, row_axpy, row_dot, row_sq_norm
 
 
@@ -32,13 +32,14 @@ def check_structure(indices, indptr, n_features):
         monotone &= indptr[i] <= indptr[i + 1]
     if not monotone:
         return 1
-    largest = np.uint64(0)
+    if size == 0:
+        return 0
+    largest = indices[0]
     falls = 0  # over all neighbours, those across two rows included, which are then taken off
-    for k in range(size):
-        largest = max(largest, np.uint64(indices[k]))
     for k in range(1, size):
+        largest = max(largest, indices[k])
         falls += indices[k] <= indices[k - 1]
-    if size > 0 and largest >= np.uint64(n_features):
+    if largest >= n_features:
         return 2
     for i in range(1, n):
         k = np.uint64(indptr[i])
@@ -55,34 +56,54 @@ def margins(X, w, out):
 
 
 @kernel
-def margins_and_combination(X, w, coef, out, combination):
-    """out_i = ⟨x_i, w⟩ and combination = Σ coef_i x_i, each row read once."""
+def combination(X, coef, out):
+    """out += Σ coef_i x_i.  Modified in place: out."""
     for i in range(n_rows(X)):
-        out[i] = row_dot(X, i, w)
         if coef[i] != 0.0:
-            row_axpy(X, i, coef[i], combination)
+            row_axpy(X, i, coef[i], out)
 
 
 @kernel
-def loss_sums(loss, m, bias, sign, t, weight, alpha):
-    """Σ s_i φ_i(z_i), Σ s_i φ_i*(−α_i), Σ s_i σ_i a*(z_i) at z_i = σ_i(m_i + bias).
+def evaluate(X, loss, w, bias, alpha, sign, t, weight, scale, margins, combination):
+    """Everything a certificate needs, each row read once.
 
-    sign, t and weight are arrays of n numbers, or of one that holds for all rows.  Sums are taken
-    in blocks, so their rounding error does not grow with n.
+    Given     sign, t and weight: arrays of n numbers, or of one that holds for all rows.
+    Modified  margins_i = ⟨x_i, w⟩, combination += Σ c_i α_i x_i with c_i = scale·sign_i·weight_i.
+    Returns   Σ s_i φ(z_i) at z_i = σ_i(margins_i + bias), Σ s_i φ*(−α_i) and Σ c_i α_i; sums are
+              taken in blocks, so that their rounding error does not grow with n.
     """
-    n = m.size
-    primal = dual = slope = 0.0
+    n = alpha.size
+    primal = dual = mass = 0.0
     for first in range(0, n, 256):
-        p = d = g = 0.0
+        p = d = m = 0.0
         for i in range(first, min(first + 256, n)):
             si = sign[i] if sign.size > 1 else sign[0]
             ti = t[i] if t.size > 1 else t[0]
             wi = weight[i] if weight.size > 1 else weight[0]
-            z = si * (m[i] + bias)
-            p += wi * loss_value(loss, z, ti)
-            d += wi * conjugate(loss, alpha[i], ti)
-            g += wi * si * maximiser(loss, z, ti)
+            margins[i] = row_dot(X, i, w)
+            p += wi * loss_value(loss, si * (margins[i] + bias), ti)
+            if alpha[i] != 0.0:
+                c = scale * si * wi * alpha[i]
+                row_axpy(X, i, c, combination)
+                d += wi * conjugate(loss, alpha[i], ti)
+                m += c
         primal += p
         dual += d
-        slope += g
-    return primal, dual, slope
+        mass += m
+    return primal, dual, mass
+
+
+@kernel
+def loss_sum(loss, margins, bias, sign, t, weight):
+    """Σ s_i φ(z_i) at z_i = σ_i(margins_i + bias); sums in blocks as above."""
+    n = margins.size
+    total = 0.0
+    for first in range(0, n, 256):
+        part = 0.0
+        for i in range(first, min(first + 256, n)):
+            si = sign[i] if sign.size > 1 else sign[0]
+            ti = t[i] if t.size > 1 else t[0]
+            wi = weight[i] if weight.size > 1 else weight[0]
+            part += wi * loss_value(loss, si * (margins[i] + bias), ti)
+        total += part
+    return total

@@ -1,11 +1,12 @@
 """The functions of the compiled backend, in one list."""
 
-from gapsvm.backends.cpu.dual import sdca_steps, shuffle
+from gapsvm.backends.cpu.dual import row_table, sdca_steps, shuffle
 from gapsvm.backends.cpu.evaluate import (
     check_structure,
-    loss_sums,
+    combination,
+    evaluate,
+    loss_sum,
     margins,
-    margins_and_combination,
     sq_norms,
 )
 from gapsvm.backends.cpu.gram import weighted_gram
@@ -13,9 +14,11 @@ from gapsvm.backends.cpu.subgradient import subgradient_steps
 
 __all__ = [
     "check_structure",
-    "loss_sums",
+    "combination",
+    "evaluate",
+    "loss_sum",
     "margins",
-    "margins_and_combination",
+    "row_table",
     "sdca_steps",
     "shuffle",
     "sq_norms",

@@ -3,7 +3,7 @@
 # ruff: noqa: RET505 - an overload returns a different function on each branch
 from __future__ import annotations
 
-from math import exp, inf, log, log1p
+from math import copysign, exp, inf, log, log1p
 from typing import Any
 
 from numba import types
@@ -25,7 +25,7 @@ def loss_value(loss, z, t):
 
 
 def conjugate(loss, a, t):
-    """φ*(−a), for a feasible a."""
+    """φ*(−a), infinite outside [lo, hi]."""
 
 
 def dual_step(loss, a, z, t, q):
@@ -36,13 +36,9 @@ def violation(loss, a, z, t):
     """How far the dual derivative at a is from optimal; negative: the slack of a stuck a."""
 
 
-@register_jitable
+@register_jitable(forceinline=True)
 def _soft(x, eps):
-    if x > eps:
-        return x - eps
-    if x < -eps:
-        return x + eps
-    return 0.0
+    return copysign(max(abs(x) - eps, 0.0), x)
 
 
 @register_jitable
@@ -95,6 +91,8 @@ def _conjugate(loss, a, t):
     if _is_logit(loss):
 
         def logit(loss, a, t):
+            if a < 0 or a > 1:
+                return inf
             entropy = 0.0
             if a > 0:
                 entropy += a * log(a)
@@ -106,6 +104,8 @@ def _conjugate(loss, a, t):
     else:
 
         def five(loss, a, t):
+            if a < loss.lo or a > loss.hi:
+                return inf
             return -t * a + loss.eps * abs(a) + 0.5 * loss.gamma * a * a
 
         return five

@@ -1,0 +1,219 @@
+"""``cpu`` and ``reference`` do the same, step for step, on the same indices."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from problems import DTYPES, LOSS_NAMES, feasible_points, matrix, targets
+
+from gapsvm.backends import get_backend
+from gapsvm.data.matrix import as_rows
+from gapsvm.losses import get_loss
+
+CPU, REFERENCE = get_backend("cpu"), get_backend("reference")
+N, D = 40, 7
+
+KINDS = [("dense", None), ("csr", np.int32), ("csr", np.int64)]
+every_matrix = pytest.mark.parametrize(
+    ("layout", "index", "dtype"), [(*kind, dtype) for kind in KINDS for dtype in DTYPES]
+)
+every_loss = pytest.mark.parametrize("name", LOSS_NAMES)
+
+
+def view(layout, index, dtype, n=N, d=D):
+    X = matrix(n, d, 3, layout, dtype)
+    if index is not None:
+        X.indices, X.indptr = X.indices.astype(index), X.indptr.astype(index)
+    return as_rows(X).view
+
+
+def row_scalars(loss, seed=0, weighted=True):
+    """sign, t, weight, as a problem has them."""
+    rng = np.random.default_rng(seed)
+    y = targets(matrix(N, D, 3), loss.kind)
+    weight = rng.uniform(0.2, 3.0, N) if weighted else np.ones(1)
+    one = np.ones(1)
+    return (y, one, weight) if loss.kind == "margin" else (one, y, weight)
+
+
+def same(a, b, tight=1e-12):
+    np.testing.assert_allclose(a, b, rtol=tight, atol=tight)
+
+
+@every_matrix
+@every_loss
+@pytest.mark.parametrize("ratio", [0.0, 0.7])
+def test_sdca_steps(name, layout, index, dtype, ratio):
+    """Two passes in two slices each, rows dropped in the second one."""
+    loss, X = get_loss(name), view(layout, index, dtype)
+    rng = np.random.default_rng(5)
+    norms = np.empty(N)
+    REFERENCE.sq_norms(X, norms)
+    start = feasible_points(loss, N, rng)
+    got = []
+    order = rng.permutation(N).astype(np.uint32)
+    for backend in (CPU, REFERENCE):
+        table = backend.row_table(start, norms + ratio, *row_scalars(loss), 0.4)
+        w = np.zeros(D)
+        backend.combination(X, table[:, 2] * table[:, 0], w)
+        bias, mine, numbers = ratio * float(table[:, 2] @ table[:, 0]), order.copy(), []
+        active, threshold = N, np.inf
+        for _ in range(2):
+            kept = 0
+            for first, last in ((0, active // 3), (active // 3, active)):
+                kept, bias, worst, gap = backend.sdca_steps(
+                    X, loss.curve, table, mine, first, last, kept, w, bias, ratio, threshold
+                )
+                numbers += [kept, bias, worst, gap]
+            active, threshold = kept, 0.05
+        got.append((table, mine, w, numbers))
+    for a, b in zip(*got):
+        same(a, b, 1e-10)
+
+
+@every_matrix
+@every_loss
+@pytest.mark.parametrize(("size", "radius", "free"), [(1, np.inf, True), (3, 0.8, False)])
+def test_subgradient_steps(name, layout, index, dtype, size, radius, free):
+    loss, X = get_loss(name), view(layout, index, dtype)
+    steps = 30
+    batches = np.random.default_rng(6).integers(0, N, (steps, size))
+    t = np.arange(1.0, steps + 1)
+    decay = 1 - 1 / t
+    got = []
+    for backend in (CPU, REFERENCE):
+        v, scalars, visits, mass = np.zeros(D), np.array([1.0, 0, 0]), np.zeros(N), np.zeros(N)
+        rule = (1 / (0.3 * t), decay, np.ones(steps) if free else decay, 0.5, 0.0 if free else 2.0)
+        state = (v, scalars, visits, mass)
+        sign, target, weight = row_scalars(loss)
+        for part in (slice(0, 11), slice(11, steps)):
+            eta, decays, bias_decays, *rest = rule
+            backend.subgradient_steps(
+                *(X, loss.curve, sign, target, weight, batches[part]),
+                *(eta[part], decays[part], bias_decays[part], *rest, radius, *state),
+            )
+        got.append((scalars[0] * v, scalars[1:], visits, mass))
+    for a, b in zip(*got):
+        same(a, b, 1e-8)  # the compiled one keeps ‖w‖² by updates
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 37])
+def test_shuffle_is_bit_equal(count):
+    got = []
+    for backend in (CPU, REFERENCE):
+        order = np.arange(40, dtype=np.uint32)
+        seed = np.array([2**64 - 12345], dtype=np.uint64)
+        backend.shuffle(order, count, seed)
+        backend.shuffle(order, count, seed)
+        got.append((order, seed))
+    for a, b in zip(*got):
+        np.testing.assert_array_equal(a, b)
+    assert sorted(got[0][0]) == list(range(40))
+    assert list(got[0][0][count:]) == list(range(count, 40))
+
+
+def test_shuffle_is_uniform():
+    """Every position gets every value equally often: 24 orders of 4, chi-squared far below 1e-6."""
+    counts: dict[tuple[int, ...], int] = {}
+    seed = np.array([1], dtype=np.uint64)
+    for _ in range(4800):
+        order = np.arange(4, dtype=np.uint32)
+        CPU.shuffle(order, 4, seed)
+        counts[tuple(order)] = counts.get(tuple(order), 0) + 1
+    assert len(counts) == 24
+    assert sum((c - 200) ** 2 / 200 for c in counts.values()) < 75
+
+
+@every_matrix
+@every_loss
+@pytest.mark.parametrize("weighted", [True, False])
+def test_evaluate(name, layout, index, dtype, weighted):
+    loss, X = get_loss(name), view(layout, index, dtype)
+    rng = np.random.default_rng(7)
+    w, alpha = rng.normal(size=D), feasible_points(loss, N, rng)
+    scalars = row_scalars(loss, weighted=weighted)
+    got = []
+    for backend in (CPU, REFERENCE):
+        margins, total = np.empty(N), np.zeros(D)
+        sums = backend.evaluate(X, loss.curve, w, 0.3, alpha, *scalars, 0.2, margins, total)
+        again = backend.loss_sum(loss.curve, margins, -0.1, *scalars)
+        got.append((sums, margins, total, again))
+    for a, b in zip(*got):
+        same(a, b)
+
+
+@every_matrix
+def test_one_look(layout, index, dtype):
+    """sq_norms, margins, combination and weighted_gram, against plain NumPy too."""
+    X = view(layout, index, dtype)
+    dense = matrix(N, D, 3, "dense", dtype).astype(float)
+    rng = np.random.default_rng(8)
+    w, coef, omega = rng.normal(size=D), rng.normal(size=N), rng.uniform(0, 2, N)
+    coef[::5] = omega[::7] = 0.0
+    for backend in (CPU, REFERENCE):
+        norms, margins, total = np.empty(N), np.empty(N), np.zeros(D)
+        backend.sq_norms(X, norms)
+        backend.margins(X, w, margins)
+        backend.combination(X, coef, total)
+        same(norms, (dense**2).sum(1))
+        same(margins, dense @ w)
+        same(total, coef @ dense)
+        same(backend.weighted_gram(X, omega, D), dense.T @ (omega[:, None] * dense))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("density", [0.02, 0.6])
+def test_gram_of_sparse_rows(density, dtype):
+    """Few nonzeros are scattered, many are expanded; more rows than a block."""
+    X = sp.random(2100, 30, density, "csr", dtype, np.random.default_rng(0))
+    omega = np.random.default_rng(1).uniform(0, 1, 2100)
+    dense = X.toarray().astype(float)
+    got = CPU.weighted_gram(as_rows(X).view, omega, 30)
+    same(got, dense.T @ (omega[:, None] * dense), 1e-10)
+    np.testing.assert_array_equal(got, got.T)
+
+
+STRUCTURES = {
+    "sound": ([0, 2, 1, 2, 0], [0, 2, 2, 4, 5], 3, 0),
+    "empty": ([], [0, 0, 0], 3, 0),
+    "starts late": ([0, 1], [1, 2, 2], 3, 1),
+    "falls": ([0, 1, 2], [0, 2, 1, 3], 3, 1),
+    "ends short": ([0, 1, 2], [0, 1, 2], 3, 1),
+    "ends late": ([0, 1, 2], [0, 1, 4], 3, 1),
+    "negative pointer": ([0, 1, 2], [0, -1, 3], 3, 1),
+    "too large": ([0, 3], [0, 1, 2], 3, 2),
+    "negative": ([0, -1], [0, 1, 2], 3, 2),
+    "only one, too large": ([7], [0, 1], 3, 2),
+    "no columns": ([0], [0, 1], 0, 2),
+    "unsorted": ([2, 0], [0, 2], 3, 3),
+    "twice": ([1, 1], [0, 2], 3, 3),
+    "twice in the last row": ([0, 1, 0, 2, 2], [0, 1, 2, 2, 5], 3, 3),
+    "equal across rows": ([2, 2, 2], [0, 1, 2, 3], 3, 0),
+}
+
+
+@pytest.mark.parametrize("index", [np.int32, np.int64])
+@pytest.mark.parametrize("case", STRUCTURES)
+def test_check_structure(case, index):
+    """0 sound, 1 pointers, 2 range, 3 order; unsigned views turn negative into huge."""
+    indices, indptr, width, expected = STRUCTURES[case]
+    unsigned = np.uint32 if index is np.int32 else np.uint64
+    arrays = [np.array(a, dtype=index).view(unsigned) for a in (indices, indptr)]
+    for a in arrays:
+        a.flags.writeable = False
+    assert CPU.check_structure(*arrays, width) == expected
+    assert REFERENCE.check_structure(*arrays, width) == expected
+
+
+def test_a_missing_function_is_a_sentence():
+    with pytest.raises(NotImplementedError, match="backend 'cpu' has no conjure"):
+        CPU.conjure()
+    with pytest.raises(ValueError, match="unknown backend 'gpux'; choose one of cpu"):
+        get_backend("gpux")
+
+
+def test_both_lists_are_the_same():
+    """Every function of ``cpu`` has its oracle in ``reference``."""
+    missing = [name for name in CPU.module.__all__ if not hasattr(REFERENCE.module, name)]
+    assert missing == []
