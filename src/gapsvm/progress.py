@@ -1,4 +1,4 @@
-"""Progress a person can read: passes, certified gap, time; shown only when it takes a while."""
+"""Progress a person can read: passes, certified gap and time, one line per problem."""
 
 from __future__ import annotations
 
@@ -6,21 +6,26 @@ import math
 import time
 from typing import Any
 
-from gapsvm.trace import Record
+from gapsvm.trace import Callback, Record
 
 
 class ProgressBar:
-    """A callback that draws how far the gap has come, on a log scale, from its first value to tol.
+    """Draws how far the gap has come, on a log scale, from its first value to the target.
 
-    Use as a context manager; nothing is drawn before ``delay`` seconds have passed.
+    Use as a context manager; ``watch`` gives the callbacks of one problem.
+
+    Parameters
+    ----------
+    shown : bool
+        False: ``watch`` gives no callbacks and nothing is drawn.
+    delay : float
+        Seconds before anything is drawn.
     """
 
-    def __init__(self, target: float, title: str = "fit", delay: float = 0.0) -> None:
-        self.target, self.title, self.delay = target, title, delay
+    def __init__(self, title: str, *, shown: bool = True, delay: float = 0.0) -> None:
+        self.title, self.shown, self.delay = title, shown, delay
         self.started = time.perf_counter()
-        self.first_gap = math.nan
         self.bar: Any = None
-        self.task: Any = None
 
     def __enter__(self) -> ProgressBar:
         return self
@@ -29,17 +34,24 @@ class ProgressBar:
         if self.bar is not None:
             self.bar.stop()
 
-    def __call__(self, record: Record) -> None:
-        if math.isnan(self.first_gap):
-            self.first_gap = max(record.gap, self.target)
-        if self.bar is None:
+    def watch(self, problem: int = 0, problems: int = 1) -> list[Callback]:
+        """The callbacks of one of so many problems."""
+        if not self.shown:
+            return []
+        title = self.title if problems == 1 else f"{self.title} {problem + 1}/{problems}"
+        line: dict[str, Any] = {"task": None, "first": math.nan}
+
+        def on_record(record: Record) -> None:
             if time.perf_counter() - self.started < self.delay:
                 return
-            self._open()
-        log_range = math.log(self.first_gap / self.target) if self.first_gap > self.target else 1.0
-        gap = max(record.gap, self.target)
-        done = 1.0 - math.log(gap / self.target) / log_range
-        self.bar.update(self.task, completed=max(0.0, done), passes=record.passes, gap=record.gap)
+            if self.bar is None:
+                self._open()
+            if line["task"] is None:
+                line["first"] = max(record.gap, record.target)
+                line["task"] = self.bar.add_task(title, total=1.0, record=record)
+            self.bar.update(line["task"], completed=_share(record, line["first"]), record=record)
+
+        return [on_record]
 
     def _open(self) -> None:
         from rich.console import Console
@@ -48,10 +60,18 @@ class ProgressBar:
         self.bar = Progress(
             TextColumn("{task.description}"),
             BarColumn(),
-            TextColumn("pass {task.fields[passes]:.1f}  gap {task.fields[gap]:.2e}"),
-            TextColumn(f"→ {self.target:.1e}"),
+            TextColumn(
+                "pass {task.fields[record].passes:.1f}  gap {task.fields[record].gap:.2e}"
+                " → {task.fields[record].target:.1e}"
+            ),
             TimeElapsedColumn(),
             console=Console(stderr=True),
         )
-        self.task = self.bar.add_task(self.title, total=1.0, passes=0.0, gap=math.nan)
         self.bar.start()
+
+
+def _share(record: Record, first: float) -> float:
+    """0 at the first gap, 1 at the target, linear in the logarithm."""
+    if record.target <= 0 or first <= record.target or record.gap <= record.target:
+        return float(record.gap <= record.target)
+    return max(0.0, 1.0 - math.log(record.gap / record.target) / math.log(first / record.target))

@@ -48,6 +48,10 @@ class Record:
     primal: float
     dual: float
     gap: float
+    target: float = 0.0
+    """The gap at which the fit stops."""
+    solution: Any = field(default=None, repr=False, compare=False)
+    """What was certified; callbacks get it, the trace does not keep it."""
 
 
 Callback = Callable[[Record], Any]

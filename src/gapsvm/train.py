@@ -6,7 +6,6 @@ scikit-learn is not needed here; the estimators and the command line are thin ov
 from __future__ import annotations
 
 import math
-import os
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -219,10 +218,12 @@ def train_all(
     bias_scale: float = 1.0,
     warm: Sequence[Iterate | None] | None = None,
     threads: int = 1,
+    watch: Callable[[int], Sequence[Callback]] = lambda k: (),
 ) -> tuple[list[Fit], Rows]:
     """One problem per target vector over the same rows, ``threads`` at a time.
 
     X is checked once and shared.  Ctrl-C ends all of them; each gives its last certified iterate.
+    ``watch(k)`` gives further callbacks for problem k.
     """
     rows = checked_rows(X, get_backend(options.backend))
     children = np.random.SeedSequence(options.seed).spawn(len(targets))
@@ -242,7 +243,8 @@ def train_all(
                 bias_scale=bias_scale,
                 backend=options.backend,
             )
-            mine = replace(options, seed=children[k])
+            callbacks = [*options.callbacks, *watch(k)]
+            mine = replace(options, seed=children[k], callbacks=callbacks)
             if options.time_limit is not None:
                 share = math.ceil((len(targets) - k) / threads)
                 mine = replace(mine, time_limit=max(0.0, ends_at - time.perf_counter()) / share)
@@ -262,15 +264,3 @@ def _single_threaded_blas() -> Any:
     except ImportError:
         return nullcontext()
     return threadpool_limits(1)
-
-
-def available_threads(n_jobs: int | None) -> int:
-    """scikit-learn's ``n_jobs`` as a number of threads; None means one."""
-    if n_jobs is None:
-        return 1
-    if n_jobs == 0:
-        raise ValueError("n_jobs must not be 0; use None for one thread or -1 for all cores")
-    cores = (
-        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    )
-    return n_jobs if n_jobs > 0 else max(1, cores + 1 + n_jobs)

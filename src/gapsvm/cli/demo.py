@@ -28,8 +28,8 @@ def run_demo(gap: float, lam: float, plot: Path) -> None:
     )
     started = time.perf_counter()
     problem = LinearProblem(X, y, get_loss("hinge"), lam, bias="free")
-    with ProgressBar(gap * problem.primal_at_zero, "demo") as bar:
-        fit = train(problem, Options(tol=gap, evaluate_every=1, callbacks=[bar]))
+    with ProgressBar("demo") as bar:
+        fit = train(problem, Options(tol=gap, evaluate_every=1, callbacks=bar.watch()))
     seconds = time.perf_counter() - started
     console.print(certificate_table(fit, problem.primal_at_zero, seconds))
     solution = fit.solution

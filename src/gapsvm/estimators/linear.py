@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state, compute_class_weight
@@ -18,16 +19,22 @@ from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
+from gapsvm.estimators.callbacks import (
+    WRAPPER_FRAMES,
+    CallbackBridge,
+    CallbackSupportMixin,
+    with_callbacks,
+)
 from gapsvm.losses import get_loss
 from gapsvm.problem import Bias, Iterate, check_weights
 from gapsvm.progress import ProgressBar
-from gapsvm.trace import Status
-from gapsvm.train import METHODS, PRIMAL, Fit, Options, available_threads, train_all
+from gapsvm.trace import Callback, Status
+from gapsvm.train import METHODS, PRIMAL, Fit, Options, train_all
 
 _DUAL_METHODS, _PRIMAL_METHODS = ("sdca", "interior"), ("pegasos", "interior")
 
 
-class _LinearModel(BaseEstimator):
+class _LinearModel(CallbackSupportMixin, BaseEstimator):
     """What classification and regression share: the call of ``train_all`` and its report."""
 
     _parameter_constraints: dict[str, list[Any]] = {
@@ -67,24 +74,31 @@ class _LinearModel(BaseEstimator):
             return "none"
         return "penalized" if self.penalize_intercept else "free"
 
-    def _fit_targets(self, X: Any, targets: Sequence[Any], loss: Any, weight: Any) -> None:
+    def _fit_targets(self, X: Any, y: Any, targets: Sequence[Any], loss: Any, weight: Any) -> None:
         """Train one problem per target and set the fitted attributes."""
         n = X.shape[0]
         total = float(n if weight is None else weight.sum())
         lam = self.lam if self.lam is not None else 1.0 / (self.C * total)
         seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
         callbacks = [self.callbacks] if callable(self.callbacks) else list(self.callbacks or ())
-        bar = ProgressBar(self.tol, type(self).__name__) if self.verbose else None
         options = Options(
             method=self._method(),
             tol=self.tol,
             max_passes=self.max_iter,
             time_limit=self.time_limit,
             seed=seed,
-            callbacks=callbacks if bar is None else [*callbacks, bar],
+            callbacks=callbacks,
         )
+        bridge = None
+        if hasattr(self, "_skl_callbacks"):
+            data = {"X": X, "y": y, "metadata": {"sample_weight": weight}}
+            bridge = CallbackBridge(self, data, len(targets), self._weights)
         warm = self._warm_start(n, len(targets)) if self.warm_start else None
-        try:
+        with ProgressBar(type(self).__name__, shown=bool(self.verbose)) as bar:
+
+            def watch(k: int) -> list[Callback]:
+                return [*bar.watch(k, len(targets)), *(bridge.watch(k) if bridge else ())]
+
             fits, rows = train_all(
                 X,
                 targets,
@@ -95,19 +109,41 @@ class _LinearModel(BaseEstimator):
                 bias=self._bias(),
                 bias_scale=self.intercept_scaling,
                 warm=warm,
-                threads=available_threads(self.n_jobs),
+                threads=self._threads(),
+                watch=watch,
             )
-        finally:
-            if bar is not None:
-                bar.__exit__()
         self.copy_note_ = rows.note
         self._set_fitted(fits)
+        if bridge is not None:
+            bridge.close()
+
+    def _threads(self) -> int:
+        """``n_jobs`` as joblib sees it here: inside its workers None is one, never all cores."""
+        if self.n_jobs == 0:
+            raise ValueError("n_jobs must not be 0; use None for one thread or -1 for all cores")
+        return int(effective_n_jobs(self.n_jobs))
+
+    def _weights(self, solution: Iterate) -> dict[str, Any]:
+        """The attributes that make a model of one certified solution."""
+        weights = {
+            "coef_": self._shaped(np.asarray(solution.w)[None, :]),
+            "intercept_": np.array([solution.bias]),
+            "n_features_in_": self.n_features_in_,
+        }
+        if hasattr(self, "classes_"):
+            weights["classes_"] = self.classes_
+        return weights
+
+    @staticmethod
+    def _shaped(coef: Any) -> Any:
+        """``coef_`` as the estimator shows it."""
+        return coef
 
     def _set_fitted(self, fits: list[Fit]) -> None:
         results = [fit.result for fit in fits]
         solutions = [fit.solution for fit in fits]
         several = len(fits) > 1
-        self.coef_ = np.stack([s.w for s in solutions])
+        self.coef_ = self._shaped(np.stack([s.w for s in solutions]))
         self.intercept_ = np.array([s.bias for s in solutions])
         self.dual_coef_ = np.stack([s.alpha for s in solutions])
         self.dual_gaps_ = np.array([r.gap for r in results])
@@ -142,7 +178,7 @@ class _LinearModel(BaseEstimator):
             f"not reached: {status.value}. The model is usable: its objective is within the gap "
             f"of the optimum. To get closer, {advice}.",
             ConvergenceWarning,
-            stacklevel=3,
+            stacklevel=3 + WRAPPER_FRAMES,
         )
 
     def _warm_start(self, n: int, problems: int) -> list[Iterate] | None:
@@ -173,7 +209,7 @@ class _LinearModel(BaseEstimator):
         """Make ``coef_`` a dense array again."""
         check_is_fitted(self)
         if sp.issparse(self.coef_):
-            self.coef_ = self.coef_.toarray()  # type: ignore[attr-defined]
+            self.coef_ = self.coef_.toarray()
         return self
 
     def sparsify(self) -> Any:
@@ -303,6 +339,7 @@ class LinearSVC(ClassifierMixin, _LinearModel):
         self.verbose = verbose
         self.callbacks = callbacks
 
+    @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LinearSVC:
         """Fit to rows X and labels y of any kind."""
         self._validate_params()
@@ -319,7 +356,7 @@ class LinearSVC(ClassifierMixin, _LinearModel):
             targets = [np.where(labels == 1, 1.0, -1.0)]
         else:
             targets = [np.where(labels == k, 1.0, -1.0) for k in range(len(self.classes_))]
-        self._fit_targets(X, targets, get_loss(self.loss), weight)
+        self._fit_targets(X, y, targets, get_loss(self.loss), weight)
         self._report()
         return self
 
@@ -432,16 +469,20 @@ class LinearSVR(RegressorMixin, _LinearModel):
         self.verbose = verbose
         self.callbacks = callbacks
 
+    @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LinearSVR:
         """Fit to rows X and responses y."""
         self._validate_params()
         X, y = self._validated(X, y=y, y_numeric=True)
         parameters = {"epsilon": self.epsilon} if "epsilon" in self.loss else {}
         weight = _checked_weight(sample_weight, X.shape[0])
-        self._fit_targets(X, [y], get_loss(self.loss, **parameters), weight)
-        self.coef_ = self.coef_.ravel()
+        self._fit_targets(X, y, [y], get_loss(self.loss, **parameters), weight)
         self._report()
         return self
+
+    @staticmethod
+    def _shaped(coef: Any) -> Any:
+        return coef.ravel()
 
     def predict(self, X: Any) -> Any:
         """⟨x, w⟩ + b."""

@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -142,7 +142,8 @@ def solve(
                 if not loop.worth_a_look():
                     continue
             certificate = loop.certificate(in_a_hurry=status is Status.INTERRUPTED)
-            answers = [callback(run.trace[-1]) for callback in callbacks]
+            record = replace(run.trace[-1], solution=certificate.solution)
+            answers = [callback(record) for callback in callbacks]
             if certificate.gap <= gap:
                 status = Status.CONVERGED
             elif not math.isfinite(certificate.primal):
@@ -203,7 +204,9 @@ class _Loop:
         found: Certificate = self.problem.certify(iterate, self.backend)
         run.evaluation_seconds += time.perf_counter() - before
         passes, spent = self.passes, run.evaluation_seconds
-        trace.append(Record(passes, run.seconds, spent, found.primal, found.dual, found.gap))
+        trace.append(
+            Record(passes, run.seconds, spent, found.primal, found.dual, found.gap, self.gap)
+        )
         every = self.evaluate_every or max(1.0, 0.25 * passes)
         run.next_evaluation = passes + every
         hint = self.solver.progress(self.problem, run.state).gap_hint
