@@ -14,6 +14,7 @@ class Status(Enum):
 
     CONVERGED = "the certified gap reached the tolerance"
     MAX_PASSES = "the budget of passes ended before the gap reached the tolerance"
+    TOO_SLOW = "more passes are to go than the method was given patience for"
     TIME_LIMIT = "the time limit ended before the gap reached the tolerance"
     INTERRUPTED = "interrupted by the user"
     STOPPED_BY_CALLBACK = "a callback asked to stop"
@@ -81,6 +82,8 @@ class Checkpoint:
     """Passes at which a scheduled evaluation is due."""
     look_below: float = math.inf
     """A hint below this is worth an evaluation."""
+    milestones: list[tuple[float, float]] = field(default_factory=list)
+    """(passes, hint) at 4, 8, 16, … passes: from them the passes still to go are foreseen."""
     seconds: float = 0.0
     evaluation_seconds: float = 0.0
     trace: list[Record] = field(default_factory=list)

@@ -86,6 +86,7 @@ def solve(
     *,
     gap: float,
     max_passes: float = 1000,
+    patience: float = math.inf,
     time_limit: float | None = None,
     callbacks: Sequence[Callback] = (),
     cancelled: Callable[[], bool] | None = None,
@@ -102,6 +103,8 @@ def solve(
         Target for the certified duality gap, absolute.
     max_passes, time_limit : float
         Budgets: passes over the rows (in all, a resumed part included) and seconds of this call.
+    patience : float
+        Give up when more passes than these are foreseen to be still to go.
     callbacks : sequence of callables
         Each gets the latest ``Record`` after every evaluation; a true answer stops the fit.
     cancelled : callable
@@ -137,6 +140,8 @@ def solve(
                 status = Status.MAX_PASSES
             elif now.exhausted:
                 status = Status.STALLED
+            elif loop.passes_to_go() > patience:
+                status = Status.TOO_SLOW
             else:
                 loop.advance(max_passes)
                 if not loop.worth_a_look():
@@ -178,6 +183,25 @@ class _Loop:
         before = time.perf_counter()
         self.run.state = self.solver.advance(self.problem, self.run.state, self.backend, budget)
         self.run.seconds += time.perf_counter() - before
+
+    def passes_to_go(self) -> float:
+        """As foreseen at the last milestone if the gap goes on to fall as it did since the one
+        before; 0 as long as nothing can be said."""
+        milestones = self.run.milestones
+        hint = self.solver.progress(self.problem, self.run.state).gap_hint
+        if math.isnan(hint):
+            return 0.0
+        due = 4.0 if not milestones else 2.0 * milestones[-1][0]
+        if self.passes >= due:
+            milestones.append((self.passes, hint))
+        if len(milestones) < 2:
+            return 0.0
+        (earlier, before), (later, now) = milestones[-2:]
+        if now <= self.gap:
+            return 0.0
+        if now >= before:
+            return math.inf
+        return (later - earlier) * math.log(now / self.gap) / math.log(before / now)
 
     def worth_a_look(self) -> bool:
         """An evaluation costs half a pass: look when the hint says so, or on schedule.
