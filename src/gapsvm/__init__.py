@@ -13,6 +13,7 @@ __version__ = "0.1.0"
 _HOME = {
     "LinearSVC": "gapsvm.estimators.linear",
     "LinearSVR": "gapsvm.estimators.linear",
+    "svm_path": "gapsvm.path",
     "LinearProblem": "gapsvm.problem",
     "solve": "gapsvm.solvers.base",
     "get_loss": "gapsvm.losses",

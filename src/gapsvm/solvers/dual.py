@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from gapsvm.backends import Backend
+from gapsvm.losses import FiveNumbers
 from gapsvm.problem import Iterate, LinearProblem
 from gapsvm.trace import Progress
 
@@ -79,7 +80,10 @@ class SDCA:
         if self.alpha is not None:
             coef = table[:, 2] * table[:, 0]
             backend.combination(problem.rows.view, coef, w)
-            bias = self.bias if problem.bias == "free" else ratio * float(coef.sum())
+            shrink = _best_multiple(problem, table[:, 0], w)
+            table[:, 0] *= shrink
+            w *= shrink
+            bias = self.bias if problem.bias == "free" else ratio * shrink * float(coef.sum())
         order = _rows_with_weight(problem)
         return SDCAState(
             table=table,
@@ -153,6 +157,17 @@ class SDCA:
 
     def progress(self, problem: LinearProblem, state: SDCAState) -> Progress:
         return Progress(state.rows_visited, state.hint)
+
+
+def _best_multiple(problem: LinearProblem, alpha: Any, w: Any) -> float:
+    """The c ∈ [0, 1] that maximises D(c·α): an α from another λ is too long or just right."""
+    curve = problem.loss.curve
+    if not isinstance(curve, FiveNumbers):
+        return 1.0
+    weight = problem.weight / problem.total_weight
+    linear = float(np.sum(weight * (problem.t * alpha - curve.eps * np.abs(alpha))))
+    quadratic = problem.lam * float(w @ w) + curve.gamma * float(np.sum(weight * alpha**2))
+    return min(1.0, max(0.0, linear / quadratic)) if quadratic > 0 else 1.0
 
 
 def _rows_with_weight(problem: LinearProblem) -> Any:
