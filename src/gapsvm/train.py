@@ -9,7 +9,6 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -265,15 +264,6 @@ def train_all(
 
         if threads == 1:
             return [one(k) for k in range(len(targets))], rows
-        with _single_threaded_blas(), ThreadPoolExecutor(threads) as pool:
+        with ThreadPoolExecutor(threads) as pool:
             futures = [pool.submit(one, k) for k in range(len(targets))]
             return [future.result() for future in futures], rows
-
-
-def _single_threaded_blas() -> Any:
-    """Threads of ours and threads of BLAS do not multiply."""
-    try:
-        from threadpoolctl import threadpool_limits
-    except ImportError:
-        return nullcontext()
-    return threadpool_limits(1)

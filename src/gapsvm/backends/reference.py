@@ -84,11 +84,14 @@ def loss_sum(loss: Curve, margins: Any, bias: float, sign: Any, t: Any, weight: 
     return float(np.sum(weight * loss.value(sign * (margins + bias), t)))
 
 
-def row_table(alpha: Any, sq_norms: Any, sign: Any, t: Any, weight: Any, scale: float) -> Any:
-    coef = np.broadcast_to(scale * sign * weight, sq_norms.shape)
-    start = np.broadcast_to(alpha, sq_norms.shape)
-    targets = np.broadcast_to(t, sq_norms.shape)
-    return np.column_stack([start, np.abs(coef) * sq_norms, coef, targets])
+def fill_table(
+    table: Any, alpha: Any, sq_norms: Any, sign: Any, t: Any, weight: Any, scale: float
+) -> None:
+    rows = table.reshape(-1, 4)
+    rows[:, 0] = alpha
+    rows[:, 2] = scale * sign * weight
+    rows[:, 1] = np.abs(rows[:, 2]) * sq_norms
+    rows[:, 3] = t
 
 
 def sdca_steps(
@@ -107,7 +110,7 @@ def sdca_steps(
     worst = gap = 0.0
     for k in range(start, stop):
         i = int(order[k])
-        a, q, c, t = table[i]
+        a, q, c, t = table[4 * i : 4 * i + 4]
         columns, x = _row(X, i)
         z = np.sign(c) * (x @ w[columns] + bias)
         v = float(loss.violation(a, z, t))
@@ -120,7 +123,7 @@ def sdca_steps(
         worst = max(worst, v)
         gap += abs(c) * float(loss.value(z, t) + loss.conjugate(a, t) + a * z)
         new = float(loss.dual_step(a, z, t, q))
-        table[i, 0] = new
+        table[4 * i] = new
         w[columns] += c * (new - a) * x
         bias += ratio * c * (new - a)
     return kept, bias, worst, gap

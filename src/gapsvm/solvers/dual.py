@@ -28,7 +28,7 @@ class SDCAState:
     """Everything SDCA knows; resuming from a copy is bit-equal."""
 
     table: Any
-    """Rows of (α_i, q_i, c_i, t_i): a row's scalars share a cache line."""
+    """(α_i, q_i, c_i, t_i), row after row: a row's scalars share a cache line."""
     w: Any
     bias: float
     centre: float
@@ -73,15 +73,17 @@ class SDCA:
         curve, ratio = problem.loss.curve, self.ratio(problem)
         alpha = np.zeros(1) if self.alpha is None else np.clip(self.alpha, curve.lo, curve.hi)
         sq_norms = problem.sq_norms + ratio if ratio else problem.sq_norms
-        table = backend.row_table(
-            alpha, sq_norms, problem.sign, problem.t, problem.weight, problem.scale
+        table = np.empty(4 * problem.n_rows)
+        backend.fill_table(
+            table, alpha, sq_norms, problem.sign, problem.t, problem.weight, problem.scale
         )
         w, bias = np.zeros(problem.n_features), 0.0
         if self.alpha is not None:
-            coef = table[:, 2] * table[:, 0]
+            alpha = table[::4]
+            coef = table[2::4] * alpha
             backend.combination(problem.rows.view, coef, w)
-            shrink = _best_multiple(problem, table[:, 0], w)
-            table[:, 0] *= shrink
+            shrink = _best_multiple(problem, alpha, w)
+            alpha *= shrink
             w *= shrink
             bias = self.bias if problem.bias == "free" else ratio * shrink * float(coef.sum())
         order = _rows_with_weight(problem)
@@ -96,9 +98,14 @@ class SDCA:
         )
 
     def ratio(self, problem: LinearProblem) -> float:
-        """λ/κ: how much the bias follows Σ c_i α_i; for a free one a tenth of the mean ‖x‖²."""
+        """λ/κ: how much the bias follows Σ c_i α_i.
+
+        For a free one a tenth of the mean ‖x‖², but so much at least that a pass can move it by
+        the size of the targets, however large λ is.
+        """
         if problem.bias == "free":
-            return 0.1 * float(np.mean(problem.sq_norms)) or 1.0
+            reach = problem.lam * float(np.mean(np.abs(problem.t)))
+            return max(0.1 * float(np.mean(problem.sq_norms)), reach) or 1.0
         return problem.bias_ratio
 
     def advance(
@@ -130,7 +137,7 @@ class SDCA:
 
     def _end_pass(self, problem: LinearProblem, state: SDCAState) -> None:
         """Judge the pass, choose the rows of the next one, move the centre of a free bias."""
-        estimate = problem.lam * state.gap_sum
+        estimate = max(0.0, problem.lam * state.gap_sum)  # not below zero by rounding
         # Rows were judged when visited, half a pass ago on average: extrapolate to now.
         known = 0.0 < state.last_estimate < math.inf
         state.hint = estimate * math.sqrt(
@@ -153,7 +160,7 @@ class SDCA:
         state.worst = state.gap_sum = 0.0
 
     def iterate(self, problem: LinearProblem, state: SDCAState) -> Iterate:
-        return Iterate(state.w.copy(), state.bias, state.table[:, 0].copy())
+        return Iterate(state.w.copy(), state.bias, state.table[::4].copy())
 
     def progress(self, problem: LinearProblem, state: SDCAState) -> Progress:
         return Progress(state.rows_visited, state.hint)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from gapsvm.backends.cpu.jit import kernel, prefetch
-from gapsvm.backends.cpu.losses import conjugate, dual_step, loss_value, violation
-from gapsvm.backends.cpu.rows import prefetch_bounds, prefetch_values, row_axpy, row_dot
+from gapsvm.backends.cpu.losses import row_step
+from gapsvm.backends.cpu.rows import prefetch_row, row_axpy, row_dot
 
+_ONE, _TWO, _THREE, _FOUR = (np.uint64(k) for k in (1, 2, 3, 4))
 _FAR = 12  # steps ahead at which a row's scalars and bounds are asked for
 _NEAR = 6  # steps ahead at which its values are
 
@@ -17,59 +18,53 @@ def sdca_steps(X, loss, table, order, start, stop, kept, w, bias, ratio, thresho
     """Exact coordinate steps of the dual on the rows order[start:stop] (Takáč Alg. 2 with b = 1).
 
     Problem   max_α D(α), D as in ``gapsvm.problem``, one coordinate at a time.
-    Given     table[i] = (α_i, q_i, c_i, t_i): c_i = σ_i s_i/(λS) with σ_i the sign of the row,
+    Given     table[4i:4i+4] = (α_i, q_i, c_i, t_i): c_i = σ_i s_i/(λS), σ_i the sign of the row,
               q_i = |c_i|(‖x_i‖² + ratio); w = Σ c_i α_i x_i, and bias moves by ratio·c_i·δ.
               A row whose α is stuck at a bound by more than threshold is dropped: the rows that
               stay are gathered in order[:kept].  Modified in place: table, order, w.
     Returns   kept, bias, the largest violation met, Σ |c_i|·(Fenchel gap of row i when visited).
     """
-    scalars = table.reshape(-1)
     worst = 0.0
     gap = 0.0
     for k in range(start, stop):
         if k + _FAR < stop:
             ahead = order[k + _FAR]
-            prefetch(scalars, 4 * ahead)
-            prefetch_bounds(X, ahead)
-            prefetch_values(X, order[k + _NEAR])
+            prefetch(table, _FOUR * ahead)
+            prefetch_row(X, ahead, order[k + _NEAR])
         i = order[k]
-        a, q, c, t = table[i, 0], table[i, 1], table[i, 2], table[i, 3]
+        k4 = _FOUR * i
+        a, q, c, t = table[k4], table[k4 + _ONE], table[k4 + _TWO], table[k4 + _THREE]
         z = row_dot(X, i, w) + bias
         if c < 0:
             z = -z
-        v = violation(loss, a, z, t)
+        v, row_gap, new = row_step(loss, a, z, t, q)
         if v < -threshold:
             continue
         order[kept] = i
         kept += 1
-        if v <= 0.0:
-            continue
         worst = max(worst, v)
-        gap += abs(c) * (loss_value(loss, z, t) + conjugate(loss, a, t) + a * z)
-        new = dual_step(loss, a, z, t, q)
+        gap += abs(c) * row_gap
         if new != a:
-            table[i, 0] = new
+            table[k4] = new
             row_axpy(X, i, c * (new - a), w)
             bias += ratio * c * (new - a)
     return kept, bias, worst, gap
 
 
 @kernel
-def row_table(alpha, sq_norms, sign, t, weight, scale):
-    """Rows (α_i, q_i, c_i, t_i): c_i = scale·sign_i·weight_i, q_i = |c_i|·sq_norms_i.
+def fill_table(table, alpha, sq_norms, sign, t, weight, scale):
+    """table[4i:4i+4] = (α_i, q_i, c_i, t_i): c_i = scale·sign_i·weight_i, q_i = |c_i|·sq_norms_i.
 
     alpha, sign, t and weight are arrays of n numbers, or of one that holds for all rows.
     """
-    n = sq_norms.size
-    table = np.empty((n, 4))
-    for i in range(n):
-        c = scale * (sign[i] if sign.size > 1 else sign[0])
-        c *= weight[i] if weight.size > 1 else weight[0]
-        table[i, 0] = alpha[i] if alpha.size > 1 else alpha[0]
-        table[i, 1] = abs(c) * sq_norms[i]
-        table[i, 2] = c
-        table[i, 3] = t[i] if t.size > 1 else t[0]
-    return table
+    alphas, signs = min(alpha.size, 2) - 1, min(sign.size, 2) - 1
+    ts, weights = min(t.size, 2) - 1, min(weight.size, 2) - 1
+    for i in range(sq_norms.size):
+        c = scale * sign[i * signs] * weight[i * weights]
+        table[4 * i] = alpha[i * alphas]
+        table[4 * i + 1] = abs(c) * sq_norms[i]
+        table[4 * i + 2] = c
+        table[4 * i + 3] = t[i * ts]
 
 
 @kernel

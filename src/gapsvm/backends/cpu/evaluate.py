@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from gapsvm.backends.cpu.jit import kernel
-from gapsvm.backends.cpu.losses import conjugate, loss_value
-from gapsvm.backends.cpu.rows import n_rows, row_axpy, row_dot, row_sq_norm
+from gapsvm.backends.cpu.losses import value_and_conjugate
+from gapsvm.backends.cpu.rows import row_axpy, row_dot, row_sq_norm
 
 
 @kernel
 def sq_norms(X, out):
     """out_i = ‖x_i‖² in float64."""
-    for i in range(n_rows(X)):
+    for i in range(out.size):
         out[i] = row_sq_norm(X, i)
 
 
@@ -51,14 +51,14 @@ def check_structure(indices, indptr, n_features):
 @kernel
 def margins(X, w, out):
     """out_i = ⟨x_i, w⟩."""
-    for i in range(n_rows(X)):
+    for i in range(out.size):
         out[i] = row_dot(X, i, w)
 
 
 @kernel
 def combination(X, coef, out):
     """out += Σ coef_i x_i.  Modified in place: out."""
-    for i in range(n_rows(X)):
+    for i in range(coef.size):
         if coef[i] != 0.0:
             row_axpy(X, i, coef[i], out)
 
@@ -73,19 +73,20 @@ def evaluate(X, loss, w, bias, alpha, sign, t, weight, scale, margins, combinati
               taken in blocks, so that their rounding error does not grow with n.
     """
     n = alpha.size
+    signs, ts, weights = min(sign.size, 2) - 1, min(t.size, 2) - 1, min(weight.size, 2) - 1
     primal = dual = mass = 0.0
     for first in range(0, n, 256):
         p = d = m = 0.0
         for i in range(first, min(first + 256, n)):
-            si = sign[i] if sign.size > 1 else sign[0]
-            ti = t[i] if t.size > 1 else t[0]
-            wi = weight[i] if weight.size > 1 else weight[0]
+            si, ti, wi = sign[i * signs], t[i * ts], weight[i * weights]
             margins[i] = row_dot(X, i, w)
-            p += wi * loss_value(loss, si * (margins[i] + bias), ti)
-            if alpha[i] != 0.0:
-                c = scale * si * wi * alpha[i]
+            z = si * (margins[i] + bias)
+            value, conjugate = value_and_conjugate(loss, z, alpha[i], ti)
+            p += wi * value
+            d += wi * conjugate
+            c = scale * si * wi * alpha[i]
+            if c != 0.0:
                 row_axpy(X, i, c, combination)
-                d += wi * conjugate(loss, alpha[i], ti)
                 m += c
         primal += p
         dual += d
@@ -97,13 +98,13 @@ def evaluate(X, loss, w, bias, alpha, sign, t, weight, scale, margins, combinati
 def loss_sum(loss, margins, bias, sign, t, weight):
     """Σ s_i φ(z_i) at z_i = σ_i(margins_i + bias); sums in blocks as above."""
     n = margins.size
+    signs, ts, weights = min(sign.size, 2) - 1, min(t.size, 2) - 1, min(weight.size, 2) - 1
     total = 0.0
     for first in range(0, n, 256):
         part = 0.0
         for i in range(first, min(first + 256, n)):
-            si = sign[i] if sign.size > 1 else sign[0]
-            ti = t[i] if t.size > 1 else t[0]
-            wi = weight[i] if weight.size > 1 else weight[0]
-            part += wi * loss_value(loss, si * (margins[i] + bias), ti)
+            z = sign[i * signs] * (margins[i] + bias)
+            value, _ = value_and_conjugate(loss, z, 0.0, t[i * ts])
+            part += weight[i * weights] * value
         total += part
     return total

@@ -1,6 +1,6 @@
 """The functions of the compiled backend, in one list."""
 
-from gapsvm.backends.cpu.dual import row_table, sdca_steps, shuffle
+from gapsvm.backends.cpu.dual import fill_table, sdca_steps, shuffle
 from gapsvm.backends.cpu.evaluate import (
     check_structure,
     combination,
@@ -16,9 +16,9 @@ __all__ = [
     "check_structure",
     "combination",
     "evaluate",
+    "fill_table",
     "loss_sum",
     "margins",
-    "row_table",
     "sdca_steps",
     "shuffle",
     "sq_norms",

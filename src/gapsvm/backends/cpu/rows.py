@@ -1,6 +1,6 @@
 """What a kernel may do with a row: the same names for dense and CSR matrices.
 
-``row_dot``, ``row_axpy``, ``row_sq_norm`` and the two prefetches are overloaded on the type of the
+``row_dot``, ``row_axpy``, ``row_sq_norm`` and ``prefetch_row`` are overloaded on the type of the
 matrix, so every kernel is written once.
 """
 
@@ -45,16 +45,8 @@ def row_sq_norm(X, i):
     """‖x_i‖² in float64."""
 
 
-def n_rows(X):
-    """How many rows there are."""
-
-
-def prefetch_bounds(X, i):
-    """Ask for where row i begins; some steps later its values can be asked for."""
-
-
-def prefetch_values(X, i):
-    """Ask for the first values of row i."""
+def prefetch_row(X, far, near):
+    """Ask for where row ``far`` begins and, some steps later, for the values of row ``near``."""
 
 
 @overload(row_dot, jit_options=_INLINE)
@@ -123,34 +115,15 @@ def _row_sq_norm(X, i):
         return dense
 
 
-@overload(n_rows, jit_options=_INLINE)
-def _n_rows(X):
-    if _is_csr(X):
-        return lambda X: X.indptr.size - 1
-    else:
-        return lambda X: X.values.shape[0]
-
-
-@overload(prefetch_bounds, jit_options=_INLINE)
-def _prefetch_bounds(X, i):
+@overload(prefetch_row, jit_options=_INLINE)
+def _prefetch_row(X, far, near):
     if _is_csr(X):
 
-        def csr(X, i):
-            prefetch(X.indptr, i)
-
-        return csr
-    else:
-        return lambda X, i: None
-
-
-@overload(prefetch_values, jit_options=_INLINE)
-def _prefetch_values(X, i):
-    if _is_csr(X):
-
-        def csr(X, i):
+        def csr(X, far, near):
+            prefetch(X.indptr, far)
             # The first and the last line of its values and indices; a longer row is a stream
             # that the hardware follows by itself.
-            first, last = np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1]) - _1
+            first, last = np.uint64(X.indptr[near]), np.uint64(X.indptr[near + 1]) - _1
             prefetch(X.data, first)
             prefetch(X.indices, first)
             prefetch(X.data, last)
@@ -159,8 +132,8 @@ def _prefetch_values(X, i):
         return csr
     else:
 
-        def dense(X, i):
-            x = X.values[i]
+        def dense(X, far, near):
+            x = X.values[near]
             for j in range(0, min(x.size, 128), 16):
                 prefetch(x, j)
 

@@ -6,13 +6,7 @@ import numpy as np
 
 from gapsvm.backends.cpu.jit import kernel
 from gapsvm.backends.cpu.losses import maximiser
-from gapsvm.backends.cpu.rows import (
-    prefetch_bounds,
-    prefetch_values,
-    row_axpy,
-    row_dot,
-    row_sq_norm,
-)
+from gapsvm.backends.cpu.rows import prefetch_row, row_axpy, row_dot, row_sq_norm
 
 
 @kernel
@@ -51,8 +45,7 @@ def subgradient_steps(
         for j in range(size):
             i = batches[k, j]
             if k + 4 < steps:
-                prefetch_bounds(X, batches[k + 4, j])
-                prefetch_values(X, batches[k + 2, j])
+                prefetch_row(X, batches[k + 4, j], batches[k + 2, j])
             si = sign[i] if sign.size > 1 else sign[0]
             ti = t[i] if t.size > 1 else t[0]
             wi = weight[i] if weight.size > 1 else weight[0]
