@@ -20,7 +20,7 @@ from gapsvm.losses import FiveNumbers, Loss
 from gapsvm.problem import Bias, Iterate, LinearProblem
 from gapsvm.solvers.base import deferred_interrupt, solve
 from gapsvm.solvers.dual import SDCA
-from gapsvm.solvers.interior import InteriorPoint
+from gapsvm.solvers.interior import InteriorPoint, one_blas_thread
 from gapsvm.solvers.subgradient import Pegasos
 from gapsvm.trace import Callback, Record, Result, Status
 
@@ -264,6 +264,6 @@ def train_all(
 
         if threads == 1:
             return [one(k) for k in range(len(targets))], rows
-        with ThreadPoolExecutor(threads) as pool:
+        with one_blas_thread(), ThreadPoolExecutor(threads) as pool:
             futures = [pool.submit(one, k) for k in range(len(targets))]
             return [future.result() for future in futures], rows

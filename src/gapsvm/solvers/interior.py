@@ -233,7 +233,8 @@ class _NewtonStep:
             dw = cho_solve(self.factor, rhs, check_finite=False)
             if problem.bias == "none":
                 return dw, 0.0
-            corner = self.omega.sum() + penalty - self.border @ self.solved_border
+            total = float(self.omega.sum()) + penalty
+            corner = max(total - float(self.border @ self.solved_border), 1e-15 * total)
             db = (rhs_bias - self.border @ dw) / corner
             return dw - db * self.solved_border, float(db)
         return self._solve_by_rows(pull, rhs_bias, penalty)
