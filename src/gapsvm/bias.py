@@ -32,7 +32,7 @@ def best_bias(
     def slope(b: float) -> float:
         return float(np.sum(weight * sign * curve.maximiser(sign * (margins + b), t)))
 
-    return _root(slope, guess)
+    return _flat_middle(slope, guess, flat=1e-13 * float(np.sum(weight * np.ones(margins.size))))
 
 
 def _staircase_bias(curve: FiveNumbers, margins: Any, sign: Any, t: Any, weight: Any) -> float:
@@ -82,17 +82,38 @@ def _narrowed(points: Any, falls: Any, height: float) -> tuple[Any, Any, float]:
     return points[inside], falls[inside], height_at_low
 
 
-def _root(slope: Any, guess: float) -> float:
+def _flat_middle(slope: Any, guess: float, flat: float) -> float:
+    """Zero of a nonincreasing function; the middle of the interval where |slope| ≤ flat.
+
+    An interval that never ends counts by the end it has.
+    """
+    zero = _root(slope, guess)
+    if zero is None:
+        return guess
+    near = 1e-6 * (1.0 + abs(zero))
+    left: float | None = zero
+    right: float | None = zero
+    if abs(slope(zero - near)) <= flat:
+        left = _root(lambda b: slope(b) - flat, zero)
+    if abs(slope(zero + near)) <= flat:
+        right = _root(lambda b: slope(b) + flat, zero)
+    ends = [end for end in (left, right) if end is not None]
+    return sum(ends) / len(ends) if ends else zero
+
+
+def _root(slope: Any, guess: float) -> float | None:
     """Zero of a nonincreasing function, from a bracket that grows around the guess."""
     at_guess = slope(guess)
     if at_guess == 0.0:
         return guess
     direction = 1.0 if at_guess > 0 else -1.0
-    width, near, far = 1e-3 * (1.0 + abs(guess)), guess, guess
-    for _ in range(80):
+    width, near = 1e-3 * (1.0 + abs(guess)), guess
+    for _ in range(40):
         far = near + direction * width
         at_far = slope(far)
-        if at_far * direction <= 0:
-            return far if at_far == 0.0 else float(brentq(slope, near, far, xtol=1e-15, rtol=1e-14))
+        if at_far == 0.0:
+            return far
+        if at_far * direction < 0:
+            return float(brentq(slope, near, far, xtol=1e-15, rtol=1e-14))
         near, width = far, 4.0 * width
-    return far
+    return None

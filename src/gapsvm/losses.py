@@ -66,7 +66,7 @@ class FiveNumbers(NamedTuple):
         pull = soft(t - z + q * a, self.eps)
         flat = curvature == 0
         step = np.clip(pull / np.where(flat, 1.0, curvature), self.lo, self.hi)
-        at_bound = np.where(pull > 0, self.hi, np.where(pull < 0, self.lo, a))
+        at_bound = np.where(pull > 0, self.hi, np.where(pull < 0, self.lo, 0.0))
         return np.where(flat, at_bound, step)
 
     def violation(self, a: Any, z: Any, t: Any) -> Any:
@@ -87,7 +87,7 @@ class FiveNumbers(NamedTuple):
 class Logit(NamedTuple):
     """The curve of the logistic loss: φ*(−a) = a·log a + (1 − a)·log(1 − a) on [0, 1]."""
 
-    newton_steps: int = 50
+    newton_steps: int = 100
 
     @property
     def lo(self) -> float:
@@ -116,18 +116,22 @@ class Logit(NamedTuple):
         """Solve u + z + q(p − a) = 0 for the logit u of p, by Newton inside a bracket.
 
         The left side grows in u with slope 1 + q·p(1 − p), and p ∈ [0, 1], so the root lies between
-        −z − q(1 − a) and −z + q·a; a step that would leave the bracket halves it instead.
+        −z − q(1 − a) and −z + q·a.  A step that would leave the bracket, or is longer than half the
+        one before, halves the bracket instead.
         """
         a, z, q = np.broadcast_arrays(*(np.asarray(v, dtype=np.float64) for v in (a, z, q)))
         low, high = -z - q * (1.0 - a), -z + q * a
         u = 0.5 * (low + high)
+        last = high - low
         for _ in range(self.newton_steps):
             p = _sigmoid(u)
             excess = u + z + q * (p - a)
             high = np.where(excess > 0, u, high)
             low = np.where(excess > 0, low, u)
             new = u - excess / (1.0 + q * p * (1.0 - p))
-            new = np.where((low <= new) & (new <= high), new, 0.5 * (low + high))
+            sound = (low < new) & (new < high) & (np.abs(new - u) < 0.5 * last)
+            new = np.where(sound, new, 0.5 * (low + high))
+            last = np.abs(new - u)
             if np.all(np.abs(new - u) <= 1e-15 * (1.0 + np.abs(u))):
                 break
             u = new

@@ -127,13 +127,14 @@ class LinearProblem:
         return 1.0 / (self.lam * self.total_weight)
 
     @cached_property
+    def bias_at_zero(self) -> float:
+        """The best bias for w = 0; 0 where the bias is not free."""
+        return self.best_bias(np.zeros(self.n_rows), 0.0) if self.bias == "free" else 0.0
+
+    @cached_property
     def primal_at_zero(self) -> float:
         """P₀: the objective at w = 0 and the best bias; tolerances are relative to it."""
-        if self.bias == "free":
-            margins = np.zeros(self.n_rows)
-            z = self.sign * (margins + self.best_bias(margins, 0.0))
-        else:
-            z = np.zeros(1)
+        z = self.sign * self.bias_at_zero
         values = np.broadcast_to(self.loss.curve.value(z, self.t), (self.n_rows,))
         if self.weight.size == 1:
             return float(values.mean()) if values.size else 0.0
@@ -149,6 +150,10 @@ class LinearProblem:
         An α outside its box has D = −∞.  With a free bias the dual point is α with its heavier
         side scaled down, and the primal one has the best bias for w.
         """
+        with np.errstate(over="ignore", invalid="ignore"):  # a diverged iterate has P = inf
+            return self._certify(iterate, backend)
+
+    def _certify(self, iterate: Iterate, backend: Backend) -> Certificate:
         free = self.bias == "free"
         alpha = self.balanced(iterate.alpha) if free else iterate.alpha
         margins, combination = np.empty(self.n_rows), np.zeros(self.n_features)
@@ -165,14 +170,14 @@ class LinearProblem:
             margins,
             combination,
         )
-        dual_penalty = combination @ combination + self.bias_ratio * mass**2
+        dual_penalty = combination @ combination + self.bias_ratio * mass * mass
         dual = -conjugates / self.total_weight - 0.5 * self.lam * dual_penalty
 
         def at(w: Any, bias: float, losses: float) -> Certificate:
             if free:
                 bias = self.best_bias(margins, bias)
                 losses = self._loss_sum(margins, bias, backend)
-            penalty = w @ w + (bias**2 / self.bias_ratio if self.bias_ratio else 0.0)
+            penalty = w @ w + (bias * bias / self.bias_ratio if self.bias_ratio else 0.0)
             primal = losses / self.total_weight + 0.5 * self.lam * penalty
             return Certificate(float(primal), float(dual), Iterate(w, bias, alpha))
 

@@ -18,10 +18,12 @@ def subsets(rng: np.random.Generator, n: int, size: int, steps: int) -> Any:
         return multisets(rng, n, 1, steps)
     if size * size > n:
         return np.stack([rng.choice(n, size, replace=False, shuffle=False) for _ in range(steps)])
-    batches = multisets(rng, n, size, steps)
-    while True:  # a multiset without repetition is a uniform subset: draw the others again
-        ordered = np.sort(batches, axis=1)
-        repeated = np.flatnonzero((ordered[:, 1:] == ordered[:, :-1]).any(axis=1))
-        if repeated.size == 0:
-            return batches
-        batches[repeated] = multisets(rng, n, size, repeated.size)
+    # Floyd's algorithm, all steps at once: the stream of numbers does not depend on how many
+    # steps are drawn together, so a run may be broken off anywhere.
+    uniform = rng.random((steps, size))
+    batches = np.empty((steps, size), dtype=np.int64)
+    for k, top in enumerate(range(n - size, n)):
+        drawn = (uniform[:, k] * (top + 1)).astype(np.int64)
+        taken = (batches[:, :k] == drawn[:, None]).any(axis=1)
+        batches[:, k] = np.where(taken, top, drawn)
+    return batches

@@ -28,7 +28,9 @@ METHODS = ("auto", "sdca", "interior", "pegasos")
 PRIMAL = "primal"
 """auto, among the methods that work on w: interior point for few features, else Pegasos."""
 _EXACT = 1e-12
-"""Small problems are solved to this share of P₀ whatever the tolerance."""
+"""Small problems are solved to this share of P₀ whatever the tolerance, ..."""
+_POLISHED = 1e-15
+"""... and on to this one as long as steps still help."""
 _SMALL = 2e6
 """Nanoseconds of an interior-point step up to which a problem counts as small."""
 _INTERIOR_WIDTH = 4000
@@ -115,8 +117,8 @@ def plan(problem: LinearProblem, method: str, warm: Iterate | None = None) -> li
     if method == "interior":
         return [Stage("interior", InteriorPoint())]
     if _is_small(problem):
-        exact = Stage("interior", InteriorPoint(), tol=_EXACT)
-        return [exact] if warm is None else [Stage("sdca", sdca, max_passes=2), exact]
+        exact = Stage("interior", InteriorPoint(), tol=_POLISHED)
+        return [exact] if warm is None else [Stage("sdca", sdca, 2, tol=_EXACT), exact]
     worth = passes_worth_an_interior_point(problem)
     if worth == math.inf:
         return [Stage("sdca", sdca)]
@@ -132,15 +134,16 @@ def train(
 ) -> Fit:
     """Solve ``problem`` to ``options.tol`` and say which method did it."""
     ends_at = math.inf if options.time_limit is None else time.perf_counter() + options.time_limit
-    target = options.tol * problem.primal_at_zero
+    p0 = problem.primal_at_zero
+    target = options.tol * p0
     best: Fit | None = None
     passes = 0.0
     for stage in plan(problem, options.method, warm):
         result = solve(
             problem,
             stage.solver,
-            gap=min(options.tol, stage.tol) * problem.primal_at_zero,
-            max_passes=min(stage.max_passes, options.max_passes - passes),
+            gap=min(options.tol, stage.tol) * p0,
+            max_passes=min(stage.max_passes, options.max_passes - passes) if p0 > 0 else 0,
             patience=stage.patience,
             time_limit=None if ends_at == math.inf else max(0.0, ends_at - time.perf_counter()),
             callbacks=options.callbacks,

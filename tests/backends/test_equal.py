@@ -54,10 +54,11 @@ def test_sdca_steps(name, layout, index, dtype, ratio):
     got = []
     order = rng.permutation(N).astype(np.uint32)
     for backend in (CPU, REFERENCE):
-        table = backend.row_table(start, norms + ratio, *row_scalars(loss), 0.4)
-        w = np.zeros(D)
-        backend.combination(X, table[:, 2] * table[:, 0], w)
-        bias, mine, numbers = ratio * float(table[:, 2] @ table[:, 0]), order.copy(), []
+        table, w = np.empty(4 * N), np.zeros(D)
+        backend.fill_table(table, start, norms + ratio, *row_scalars(loss), 0.4)
+        mass = table[2::4] * table[::4]
+        backend.combination(X, mass, w)
+        bias, mine, numbers = ratio * float(mass.sum()), order.copy(), []
         active, threshold = N, np.inf
         for _ in range(2):
             kept = 0

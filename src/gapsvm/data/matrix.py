@@ -77,37 +77,40 @@ def _signed(array: np.ndarray) -> np.ndarray:
 
 
 def _float_dtype(dtype: np.dtype) -> np.dtype:
-    return dtype if dtype in (np.float32, np.float64) else np.dtype(np.float64)
+    return np.dtype(np.float32) if dtype == np.float32 else np.dtype(np.float64)
+
+
+def copy_note(X: Any) -> str | None:
+    """What of X has to be copied before kernels can read it, and why; None if nothing has."""
+    sparse = sp.issparse(X)
+    if not sparse and not isinstance(X, np.ndarray):
+        return f"X was copied once: {type(X).__name__} to an array"
+    if sparse and X.format != "csr":
+        return f"X was copied once: {X.format} to csr"
+    if X.dtype != _float_dtype(X.dtype) or not X.dtype.isnative:
+        return f"X was copied once: {X.dtype} to {_float_dtype(X.dtype)}"
+    if not sparse and not X.flags.c_contiguous:
+        return "X was copied once: kernels read rows, and X is not in C order"
+    return None
 
 
 def as_rows(X: Any) -> Rows:
     """View ``X`` as rows; copies only what kernels cannot read, and notes it."""
     if isinstance(X, Rows):
         return X
+    note = copy_note(X)
     if sp.issparse(X):
-        return _sparse_rows(X)
+        return _sparse_rows(X, note)
     values = np.asarray(X)
     if values.ndim != 2:
         raise ValueError(f"X must have two dimensions, got an array of shape {values.shape}")
-    note = None
-    dtype = _float_dtype(values.dtype)
-    if values.dtype != dtype or not values.dtype.isnative:
-        note = f"X was copied once: {values.dtype} to {dtype}"
-    elif not values.flags.c_contiguous:
-        note = "X was copied once: kernels read rows, and X is not in C order"
-    return Rows(Dense(_frozen(np.ascontiguousarray(values, dtype=dtype))), values.shape, note)
+    values = np.ascontiguousarray(values, dtype=_float_dtype(values.dtype))
+    return Rows(Dense(_frozen(values)), values.shape, note)
 
 
-def _sparse_rows(X: Any) -> Rows:
-    note = None
-    if X.format != "csr":
-        note = f"X was copied once: {X.format} to csr"
-        X = X.tocsr()
-    data = X.data
-    dtype = _float_dtype(data.dtype)
-    if data.dtype != dtype or not data.dtype.isnative:
-        note = f"X was copied once: {data.dtype} to {dtype}"
-        data = data.astype(dtype)
+def _sparse_rows(X: Any, note: str | None) -> Rows:
+    X = X.tocsr()
+    data = np.asarray(X.data, dtype=_float_dtype(X.data.dtype))
     indices, indptr = np.asarray(X.indices), np.asarray(X.indptr)
     if indices.dtype not in (np.int32, np.int64):
         indices = indices.astype(np.int64)
@@ -139,11 +142,13 @@ def checked_rows(X: Any, backend: Any) -> Rows:
 def _sound_structure(rows: Rows, backend: Any) -> Rows:
     assert isinstance(rows.view, CSR)
     width = rows.shape[1]
-    fault = backend.check_structure(rows.view.indices, rows.view.indptr, width)
-    if fault == 1 or rows.view.indptr.size != rows.shape[0] + 1:
+    data, indices, indptr = rows.view
+    sizes_fit = indptr.size == rows.shape[0] + 1 and data.size == indices.size
+    fault = backend.check_structure(indices, indptr, width) if sizes_fit else 1
+    if fault == 1:
         raise ValueError(
             "X is not a valid CSR matrix: indptr must have n + 1 entries, start at 0, never "
-            "decrease and end at the number of stored values"
+            "decrease and end at the number of values, of which there are as many as indices"
         )
     if fault == 2:
         raise ValueError(f"X has a column index outside 0..{width - 1}")

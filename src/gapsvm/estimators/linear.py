@@ -13,12 +13,13 @@ import scipy.sparse as sp
 from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state, compute_class_weight
+from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
+from gapsvm.data.matrix import copy_note
 from gapsvm.estimators.callbacks import (
     WRAPPER_FRAMES,
     CallbackBridge,
@@ -49,7 +50,6 @@ class _LinearModel(CallbackSupportMixin, BaseEstimator):
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "time_limit": [Interval(Real, 0, None, closed="left"), None],
         "warm_start": ["boolean"],
-        "n_jobs": [Integral, None],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
         "callbacks": ["array-like", callable, None],
@@ -74,7 +74,16 @@ class _LinearModel(CallbackSupportMixin, BaseEstimator):
             return "none"
         return "penalized" if self.penalize_intercept else "free"
 
-    def _fit_targets(self, X: Any, y: Any, targets: Sequence[Any], loss: Any, weight: Any) -> None:
+    def _fit_targets(
+        self,
+        X: Any,
+        y: Any,
+        targets: Sequence[Any],
+        loss: Any,
+        weight: Any,
+        note: str | None,
+        threads: int = 1,
+    ) -> None:
         """Train one problem per target and set the fitted attributes."""
         n = X.shape[0]
         total = float(n if weight is None else weight.sum())
@@ -109,19 +118,13 @@ class _LinearModel(CallbackSupportMixin, BaseEstimator):
                 bias=self._bias(),
                 bias_scale=self.intercept_scaling,
                 warm=warm,
-                threads=self._threads(),
+                threads=threads,
                 watch=watch,
             )
-        self.copy_note_ = rows.note
+        self.copy_note_ = note or rows.note
         self._set_fitted(fits)
         if bridge is not None:
             bridge.close()
-
-    def _threads(self) -> int:
-        """``n_jobs`` as joblib sees it here: inside its workers None is one, never all cores."""
-        if self.n_jobs == 0:
-            raise ValueError("n_jobs must not be 0; use None for one thread or -1 for all cores")
-        return int(effective_n_jobs(self.n_jobs))
 
     def _weights(self, solution: Iterate) -> dict[str, Any]:
         """The attributes that make a model of one certified solution."""
@@ -209,7 +212,7 @@ class _LinearModel(CallbackSupportMixin, BaseEstimator):
         """Make ``coef_`` a dense array again."""
         check_is_fitted(self)
         if sp.issparse(self.coef_):
-            self.coef_ = self.coef_.toarray()
+            self.coef_ = self._shaped(self.coef_.toarray())
         return self
 
     def sparsify(self) -> Any:
@@ -294,6 +297,7 @@ class LinearSVC(ClassifierMixin, _LinearModel):
         "loss": [StrOptions({"hinge", "squared_hinge", "smoothed_hinge", "logistic"})],
         "multi_class": [StrOptions({"ovr"})],
         "class_weight": [dict, StrOptions({"balanced"}), None],
+        "n_jobs": [Integral, None],
     }
 
     def __init__(
@@ -343,22 +347,27 @@ class LinearSVC(ClassifierMixin, _LinearModel):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LinearSVC:
         """Fit to rows X and labels y of any kind."""
         self._validate_params()
+        note = copy_note(X)
         X, y = self._validated(X, y=y, multi_output=True)
         labels, self.classes_ = _encoded(y)
         weight = _checked_weight(sample_weight, X.shape[0])
         if self.class_weight is not None:
-            per_class = compute_class_weight(
-                self.class_weight, classes=self.classes_, y=y, sample_weight=weight
-            )
+            per_class = _class_weights(self.class_weight, self.classes_, labels, weight)
             weight = per_class[labels] * (1.0 if weight is None else weight)
         self._check_classes(labels, weight)
         if len(self.classes_) == 2:
             targets = [np.where(labels == 1, 1.0, -1.0)]
         else:
             targets = [np.where(labels == k, 1.0, -1.0) for k in range(len(self.classes_))]
-        self._fit_targets(X, y, targets, get_loss(self.loss), weight)
+        self._fit_targets(X, y, targets, get_loss(self.loss), weight, note, self._threads())
         self._report()
         return self
+
+    def _threads(self) -> int:
+        """``n_jobs`` as joblib sees it here: inside its workers None is one, never all cores."""
+        if self.n_jobs == 0:
+            raise ValueError("n_jobs must not be 0; use None for one thread or -1 for all cores")
+        return int(effective_n_jobs(self.n_jobs))
 
     def _check_classes(self, labels: Any, weight: Any) -> None:
         if len(self.classes_) < 2:
@@ -368,9 +377,9 @@ class LinearSVC(ClassifierMixin, _LinearModel):
         if weight is None:
             return
         mass = np.bincount(labels, weights=weight, minlength=len(self.classes_))
-        if (mass > 0).sum() < 2:
+        if not mass.all():
             raise ValueError(
-                "sample weights leave fewer than two classes; classes without weight: "
+                "every class needs a positive weight; classes whose weights are all zero: "
                 f"{self.classes_[mass == 0]!r}"
             )
 
@@ -385,13 +394,29 @@ class LinearSVC(ClassifierMixin, _LinearModel):
         return self.classes_[labels]
 
 
+def _class_weights(given: Any, classes: Any, labels: Any, weight: Any) -> Any:
+    """One weight per class; "balanced" gives every class the same share of the total weight."""
+    if given == "balanced":
+        mass = np.bincount(labels, weights=weight, minlength=len(classes))
+        return mass.sum() / (len(classes) * np.where(mass > 0, mass, 1.0))
+    known = dict(zip(classes.tolist(), range(len(classes))))
+    unknown = [label for label in given if label not in known]
+    if unknown:
+        raise ValueError(f"class_weight names classes that are not in y: {unknown!r}")
+    per_class = np.ones(len(classes))
+    for label, value in given.items():
+        per_class[known[label]] = value
+    return per_class
+
+
 def _encoded(y: Any) -> tuple[Any, Any]:
     """Labels as 0..k−1 and the classes; two numeric labels are found without sorting."""
     y = np.asarray(y)
     if y.ndim == 1 and y.dtype.kind in "biuf" and y.size:
         low, high = y.min(), y.max()
         is_high = y == high
-        if low != high and np.all(is_high | (y == low)) and float(low).is_integer():
+        whole = float(low).is_integer() and float(high).is_integer()
+        if whole and low != high and np.all(is_high | (y == low)):
             return is_high.astype(np.intp), np.array([low, high])
     check_classification_targets(y)
     classes, labels = np.unique(column_or_1d(y, warn=True), return_inverse=True)
@@ -411,7 +436,7 @@ class LinearSVR(RegressorMixin, _LinearModel):
 "half_squared"}, default="epsilon_insensitive"
 
     Other parameters and the attributes are those of ``LinearSVC``; ``coef_`` has shape
-    (n_features,), ``intercept_`` and ``dual_gap_`` are numbers.
+    (n_features,) and ``intercept_`` has shape (1,), as in scikit-learn.
     """
 
     _parameter_constraints = {
@@ -446,7 +471,6 @@ class LinearSVR(RegressorMixin, _LinearModel):
         max_iter: int = 1000,
         time_limit: float | None = None,
         warm_start: bool = False,
-        n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
         callbacks: Any = None,
@@ -464,7 +488,6 @@ class LinearSVR(RegressorMixin, _LinearModel):
         self.max_iter = max_iter
         self.time_limit = time_limit
         self.warm_start = warm_start
-        self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
         self.callbacks = callbacks
@@ -473,10 +496,11 @@ class LinearSVR(RegressorMixin, _LinearModel):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LinearSVR:
         """Fit to rows X and responses y."""
         self._validate_params()
+        note = copy_note(X)
         X, y = self._validated(X, y=y, y_numeric=True)
         parameters = {"epsilon": self.epsilon} if "epsilon" in self.loss else {}
         weight = _checked_weight(sample_weight, X.shape[0])
-        self._fit_targets(X, y, [y], get_loss(self.loss, **parameters), weight)
+        self._fit_targets(X, y, [y], get_loss(self.loss, **parameters), weight, note)
         self._report()
         return self
 

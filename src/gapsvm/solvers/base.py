@@ -146,9 +146,11 @@ def solve(
                 loop.advance(max_passes)
                 if not loop.worth_a_look():
                     continue
+            records = len(run.trace)
             certificate = loop.certificate(in_a_hurry=status is Status.INTERRUPTED)
             record = replace(run.trace[-1], solution=certificate.solution)
-            answers = [callback(record) for callback in callbacks]
+            news = len(run.trace) > records
+            answers = [callback(record) for callback in callbacks] if news else []
             if certificate.gap <= gap:
                 status = Status.CONVERGED
             elif not math.isfinite(certificate.primal):
@@ -199,7 +201,7 @@ class _Loop:
         (earlier, before), (later, now) = milestones[-2:]
         if now <= self.gap:
             return 0.0
-        if now >= before:
+        if now >= before or self.gap <= 0:
             return math.inf
         return (later - earlier) * math.log(now / self.gap) / math.log(before / now)
 
@@ -231,8 +233,8 @@ class _Loop:
         trace.append(
             Record(passes, run.seconds, spent, found.primal, found.dual, found.gap, self.gap)
         )
-        every = self.evaluate_every or max(1.0, 0.25 * passes)
-        run.next_evaluation = passes + every
+        if passes >= run.next_evaluation:  # an evaluation forced by a break moves no schedule
+            run.next_evaluation = passes + (self.evaluate_every or max(1.0, 0.25 * passes))
         hint = self.solver.progress(self.problem, run.state).gap_hint
         if hint <= self.gap < found.gap:  # the hint was too hopeful: ask for more next time
             run.look_below = 0.9 * hint * max(self.gap / found.gap, 0.25)

@@ -77,7 +77,8 @@ class SDCA:
         backend.fill_table(
             table, alpha, sq_norms, problem.sign, problem.t, problem.weight, problem.scale
         )
-        w, bias = np.zeros(problem.n_features), 0.0
+        w = np.zeros(problem.n_features)
+        bias = centre = problem.bias_at_zero
         if self.alpha is not None:
             alpha = table[::4]
             coef = table[2::4] * alpha
@@ -85,13 +86,15 @@ class SDCA:
             shrink = _best_multiple(problem, alpha, w)
             alpha *= shrink
             w *= shrink
-            bias = self.bias if problem.bias == "free" else ratio * shrink * float(coef.sum())
+            pull = ratio * shrink * float(coef.sum())
+            bias = self.bias if problem.bias == "free" else pull
+            centre = bias - pull
         order = _rows_with_weight(problem)
         return SDCAState(
             table=table,
             w=w,
             bias=bias,
-            centre=bias,
+            centre=centre,
             order=order,
             seed=rng.integers(0, 2**64, size=1, dtype=np.uint64),
             active=order.size,

@@ -20,7 +20,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from threadpoolctl import ThreadpoolController
 
 from gapsvm.backends import Backend
@@ -30,6 +30,7 @@ from gapsvm.trace import Progress
 
 _TO_BOUNDARY = 0.995
 _STALL = 12  # steps without progress after which nothing more is expected
+_POLISH = 3  # the same, once the gap is at the level of rounding
 
 
 @dataclass
@@ -83,8 +84,13 @@ class InteriorPoint:
     def advance(
         self, problem: LinearProblem, state: InteriorState, backend: Backend, budget: int
     ) -> InteriorState:
-        with one_blas_thread():
-            return self._advance(problem, state, backend)
+        state.steps += 1
+        with one_blas_thread(), np.errstate(all="ignore"):
+            try:
+                return self._advance(problem, state, backend)
+            except LinAlgError:  # the matrix lost its last digits: what is known is the best
+                state.since_best = _STALL
+                return state
 
     def _advance(
         self, problem: LinearProblem, state: InteriorState, backend: Backend
@@ -104,7 +110,6 @@ class InteriorPoint:
         state.slack = state.slack - length * du * step.bounded
         state.zeta = state.zeta + length * dzeta
         state.upsilon = state.upsilon + length * dupsilon
-        state.steps += 1
         self._remember(problem, state, backend)
         return state
 
@@ -128,10 +133,11 @@ class InteriorPoint:
         return state.best
 
     def progress(self, problem: LinearProblem, state: InteriorState) -> Progress:
+        near = 1e-11 * problem.primal_at_zero
         return Progress(
             state.steps * problem.n_rows,
             gap_hint=state.best_gap,
-            exhausted=state.since_best >= _STALL,
+            exhausted=state.since_best >= (_STALL if state.best_gap > near else _POLISH),
         )
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 from math import copysign, exp, inf, log, log1p
 from typing import Any
 
-from numba import types
 from numba.extending import overload, register_jitable
 
 from gapsvm.losses import Logit
@@ -18,7 +17,7 @@ _INLINE = {"forceinline": True}
 
 
 def _is_logit(loss: Any) -> bool:
-    return isinstance(loss, types.NamedTuple) and loss.instance_class is Logit
+    return getattr(loss, "instance_class", None) is Logit
 
 
 def maximiser(loss, z, t):
@@ -100,6 +99,7 @@ def _row_step(loss, a, z, t, q):
             v = inf if a <= 0.0 or a >= 1.0 else abs(log(a) - log1p(-a) + z)
             low, high = -z - q * (1.0 - a), -z + q * a
             u = 0.5 * (low + high)
+            last = high - low
             for _ in range(loss.newton_steps):
                 p = _sigmoid(u)
                 excess = u + z + q * (p - a)
@@ -108,8 +108,9 @@ def _row_step(loss, a, z, t, q):
                 else:
                     low = u
                 new = u - excess / (1.0 + q * p * (1.0 - p))
-                if not (low <= new <= high):
+                if not (low < new < high and abs(new - u) < 0.5 * last):
                     new = 0.5 * (low + high)
+                last = abs(new - u)
                 if abs(new - u) <= 1e-15 * (1.0 + abs(u)):
                     break
                 u = new
@@ -134,7 +135,7 @@ def _row_step(loss, a, z, t, q):
             if curvature > 0.0:
                 new = min(max(pull / curvature, loss.lo), loss.hi)
             else:  # a zero row and no smoothing: its bound at once
-                new = loss.hi if pull > 0 else loss.lo
+                new = loss.hi if pull > 0 else (loss.lo if pull < 0 else 0.0)
             return v, value + conjugate + a * z, new
 
         return five

@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import types
 from numba.extending import overload, register_jitable
 
 from gapsvm.backends.cpu.jit import prefetch
@@ -30,7 +29,7 @@ def _simd_dot(x, w):
 
 
 def _is_csr(X: Any) -> bool:
-    return isinstance(X, types.NamedTuple) and X.instance_class is CSR
+    return getattr(X, "instance_class", None) is CSR
 
 
 def row_dot(X, i, w):
@@ -99,7 +98,7 @@ def _row_sq_norm(X, i):
         def csr(X, i):
             total = 0.0
             for k in range(np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1])):
-                total += float(X.data[k]) * float(X.data[k])
+                total += np.float64(X.data[k]) * np.float64(X.data[k])
             return total
 
         return csr
@@ -109,7 +108,7 @@ def _row_sq_norm(X, i):
             x = X.values[i]
             total = 0.0
             for j in range(x.size):
-                total += float(x[j]) * float(x[j])
+                total += np.float64(x[j]) * np.float64(x[j])
             return total
 
         return dense

@@ -1,0 +1,117 @@
+"""Compile hygiene, in processes of their own: imports, the cache, stale code."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import gapsvm
+
+PACKAGE = Path(gapsvm.__file__).parent
+
+
+def python(code: str, cache: Path, package: Path = PACKAGE) -> str:
+    environment = {
+        **os.environ,
+        "NUMBA_CACHE_DIR": str(cache),
+        "PYTHONPATH": str(package.parent),
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+@pytest.mark.parametrize(
+    ("statement", "forbidden"),
+    [
+        ("import gapsvm", "numba sklearn torch dask scipy numpy pandas rich matplotlib"),
+        ("from gapsvm import LinearSVC, LinearSVR", "numba torch dask matplotlib typer"),
+        ("from gapsvm import solve, SDCA, LinearProblem", "numba sklearn torch dask matplotlib"),
+        ("import gapsvm.train", "numba sklearn torch dask matplotlib rich"),
+    ],
+)
+def test_imports_stay_lazy(statement, forbidden, tmp_path):
+    code = f"import sys; {statement}; print(*(m for m in {forbidden.split()} if m in sys.modules))"
+    assert python(code, tmp_path) == ""
+
+
+def test_public_names_exist_and_unknown_ones_do_not():
+    for name in gapsvm.__all__:
+        assert getattr(gapsvm, name) is not None
+    assert set(gapsvm.__all__) <= set(dir(gapsvm))
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        _ = gapsvm.nonsense
+
+
+FIT = """
+import numpy as np, scipy.sparse as sp
+from gapsvm import LinearSVC
+rng = np.random.default_rng(0)
+X = rng.normal(size=(50, 4)); y = np.where(X[:, 0] > 0, 1, -1)
+for A in (X, sp.csr_matrix(X)):
+    for method in ("sdca", "interior"):
+        LinearSVC(method=method).fit(A, y)
+import importlib, pkgutil, gapsvm.backends.cpu as cpu
+hits = misses = 0
+for module in pkgutil.iter_modules(cpu.__path__):
+    for thing in vars(importlib.import_module(f"gapsvm.backends.cpu.{module.name}")).values():
+        if hasattr(thing, "stats") and hasattr(thing, "py_func"):
+            hits += sum(thing.stats.cache_hits.values())
+            misses += sum(thing.stats.cache_misses.values())
+print(hits, misses)
+"""
+
+
+def test_a_second_process_compiles_nothing(tmp_path):
+    first_hits, first_misses = map(int, python(FIT, tmp_path).split())
+    hits, misses = map(int, python(FIT, tmp_path).split())
+    assert first_misses > 0
+    assert first_hits == 0
+    assert misses == 0
+    assert hits == first_misses
+
+
+MARGIN = """
+import numpy as np
+from gapsvm.backends import get_backend
+from gapsvm.data.matrix import as_rows
+out = np.empty(1)
+get_backend("cpu").margins(as_rows(np.ones((1, 3))).view, np.ones(3), out)
+print(out[0])
+"""
+
+
+def test_an_edit_of_a_helper_is_never_missed(tmp_path):
+    """Numba looks at a kernel's own file only; an edit of rows.py must reach every kernel."""
+    copy = tmp_path / "src" / "gapsvm"
+    shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    cache = tmp_path / "cache"
+    assert float(python(MARGIN, cache, copy)) == 3.0
+    helper = copy / "backends" / "cpu" / "rows.py"
+    text = helper.read_text()
+    needle = "total += x[j] * w[j]"
+    assert needle in text, "the line that this test edits has moved"
+    helper.write_text(text.replace(needle, "total += 2.0 * x[j] * w[j]"))
+    assert float(python(MARGIN, cache, copy)) == 6.0
+    helper.write_text(text)
+    assert float(python(MARGIN, cache, copy)) == 3.0
+
+
+def test_a_read_only_cache_folder_is_no_obstacle(tmp_path):
+    """A file where the folder should be: kernels go to a temporary one."""
+    blocked = tmp_path / "file"
+    blocked.write_text("not a folder")
+    assert float(python(MARGIN, blocked)) == 3.0

@@ -1,0 +1,101 @@
+"""From a problem to a certified model: plans, stages, one-vs-rest."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from problems import LOSS_NAMES, matrix, problem, targets
+
+from gapsvm import InteriorPoint, LinearProblem, Status, get_loss, solve
+from gapsvm.train import METHODS, Options, plan, train, train_all
+
+
+def wide(loss="hinge"):
+    """Too large to be solved exactly without being asked."""
+    return problem(loss, 3000, 150, lam=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("method", "loss", "first"),
+    [
+        ("auto", "hinge", "interior"),
+        ("auto", "logistic", "sdca"),
+        ("sdca", "hinge", "sdca"),
+        ("interior", "hinge", "interior"),
+        ("pegasos", "hinge", "pegasos"),
+        ("primal", "hinge", "interior"),
+        ("primal", "logistic", "pegasos"),
+    ],
+)
+def test_plans_of_small_problems(method, loss, first):
+    stages = plan(problem(loss), method)
+    assert stages[0].method == first
+    assert len(stages) == 1
+
+
+def test_the_plan_of_a_large_problem_changes_method():
+    stages = plan(wide(), "auto")
+    assert [stage.method for stage in stages] == ["sdca", "interior"]
+    assert stages[0].max_passes < np.inf
+    assert [stage.method for stage in plan(wide("logistic"), "auto")] == ["sdca"]
+
+
+def test_unknown_method_lists_the_known_ones():
+    with pytest.raises(ValueError, match="unknown method 'magic'") as error:
+        plan(problem("hinge"), "magic")
+    assert all(method in str(error.value) for method in METHODS)
+
+
+@pytest.mark.parametrize("loss", LOSS_NAMES)
+def test_auto_reaches_its_tolerance(loss):
+    p = problem(loss, lam=0.01, bias="free")
+    fit = train(p, Options(tol=1e-6, max_passes=50_000))
+    assert fit.result.status is Status.CONVERGED
+    assert fit.result.gap <= 1e-6 * p.primal_at_zero
+
+
+def test_stages_make_one_trace():
+    """SDCA cannot reach 1e-10 here; the interior point does; passes and clocks go on."""
+    p = problem("hinge", 3000, 150, lam=1e-6)
+    fit = train(p, Options(tol=1e-10, max_passes=10**5))
+    assert fit.method == "interior"
+    assert fit.result.converged
+    for name in ("passes", "seconds", "evaluation_seconds"):
+        values = [getattr(record, name) for record in fit.result.trace]
+        assert values == sorted(values)
+    assert fit.result.trace[-1].gap == fit.result.gap
+    assert fit.result.passes >= fit.result.trace[-1].passes
+
+
+def test_the_budget_of_passes_covers_all_stages():
+    p = problem("hinge", 3000, 150, lam=1e-6)
+    fit = train(p, Options(tol=1e-12, max_passes=15))
+    assert fit.result.status is Status.MAX_PASSES
+    assert fit.result.passes < 16  # a step of the interior point is never cut
+
+
+def test_a_callback_stops_all_stages():
+    fit = train(problem("hinge", 3000, 150, lam=1e-6), Options(tol=1e-10, callbacks=[bool]))
+    assert fit.result.status is Status.STOPPED_BY_CALLBACK
+
+
+def test_one_problem_per_target_over_the_same_rows():
+    X = matrix(60, 5, layout="csr")
+    ys = [targets(X, "margin", seed) for seed in range(4)]
+    fits, rows = train_all(
+        X, ys, get_loss("hinge"), 0.05, Options(tol=1e-9), bias="free", threads=3
+    )
+    assert np.shares_memory(rows.view.data, X.data)
+    for y, fit in zip(ys, fits):
+        p = LinearProblem(X, y, get_loss("hinge"), 0.05, bias="free")
+        best = solve(p, InteriorPoint(), gap=1e-10)
+        assert fit.result.certificate.primal == pytest.approx(best.certificate.primal, abs=1e-8)
+
+
+def test_targets_get_seeds_of_their_own():
+    """The same target twice is visited in two orders."""
+    X = matrix(60, 5)
+    y = targets(X, "margin")
+    options = Options(method="sdca", tol=0.3, seed=1)
+    (a, b), _ = train_all(X, [y, y], get_loss("hinge"), 0.01, options)
+    assert not np.array_equal(a.solution.w, b.solution.w)
