@@ -77,7 +77,8 @@ class SDCA:
         backend.fill_table(
             table, alpha, sq_norms, problem.sign, problem.t, problem.weight, problem.scale
         )
-        w = np.zeros(problem.n_features)
+        w = np.empty(problem.n_features)  # not zeros(): NumPy asks for huge pages here only
+        w.fill(0.0)
         bias = centre = problem.bias_at_zero
         if self.alpha is not None:
             alpha = table[::4]
@@ -114,9 +115,20 @@ class SDCA:
     def advance(
         self, problem: LinearProblem, state: SDCAState, backend: Backend, budget: int
     ) -> SDCAState:
+        ratio = self.ratio(problem)
+        start = state.rows_visited
+        while state.rows_visited - start < max(1, budget // 16):  # passes over few rows are short
+            left = budget - (state.rows_visited - start)
+            self._part_of_a_pass(problem, state, backend, left, ratio)
+        return state
+
+    def _part_of_a_pass(
+        self, problem: LinearProblem, state: SDCAState, backend: Backend, rows: int, ratio: float
+    ) -> None:
+        """Up to so many rows, but not beyond the end of the pass."""
         if state.position == 0:
             backend.shuffle(state.order, state.active, state.seed)
-        stop = min(state.position + budget, state.active)
+        stop = min(state.position + rows, state.active)
         state.kept, state.bias, worst, gap = backend.sdca_steps(
             problem.rows.view,
             problem.loss.curve,
@@ -127,7 +139,7 @@ class SDCA:
             state.kept,
             state.w,
             state.bias,
-            self.ratio(problem),
+            ratio,
             state.threshold,
         )
         state.rows_visited += stop - state.position
@@ -136,7 +148,6 @@ class SDCA:
         state.gap_sum += gap
         if stop == state.active:
             self._end_pass(problem, state)
-        return state
 
     def _end_pass(self, problem: LinearProblem, state: SDCAState) -> None:
         """Judge the pass, choose the rows of the next one, move the centre of a free bias."""
@@ -147,16 +158,15 @@ class SDCA:
             min(1.0, estimate / state.last_estimate) if known else 0.5
         )
         state.last_estimate = estimate
-        everything = _rows_with_weight(problem) if self.shrinking else state.order
-        was_full = state.active == everything.size
+        was_full = state.active == state.order.size
         if was_full:
             state.full_estimate = estimate
         state.active = state.kept
         state.threshold = state.worst if self.shrinking else math.inf
         stale = not was_full and estimate <= self.recheck * state.full_estimate
         if stale or state.active == 0:
-            state.order, state.active, state.threshold = everything, everything.size, math.inf
-            state.last_estimate = math.inf
+            state.order, state.threshold = _rows_with_weight(problem), math.inf
+            state.active, state.last_estimate = state.order.size, math.inf
         if problem.bias == "free":
             state.bias, state.centre = 2.0 * state.bias - state.centre, state.bias
         state.position = state.kept = 0

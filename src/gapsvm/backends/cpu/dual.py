@@ -10,7 +10,8 @@ from gapsvm.backends.cpu.rows import prefetch_row, row_axpy, row_dot
 
 _ONE, _TWO, _THREE, _FOUR = (np.uint64(k) for k in (1, 2, 3, 4))
 _FAR = 12  # steps ahead at which a row's scalars and bounds are asked for
-_NEAR = 6  # steps ahead at which its values are
+_MID = 6  # ... the first and last of its values
+_NEAR = 4  # ... and the values between them
 
 
 @kernel
@@ -30,7 +31,7 @@ def sdca_steps(X, loss, table, order, start, stop, kept, w, bias, ratio, thresho
         if k + _FAR < stop:
             ahead = order[k + _FAR]
             prefetch(table, _FOUR * ahead)
-            prefetch_row(X, ahead, order[k + _NEAR])
+            prefetch_row(X, ahead, order[k + _MID], order[k + _NEAR])
         i = order[k]
         k4 = _FOUR * i
         a, q, c, t = table[k4], table[k4 + _ONE], table[k4 + _TWO], table[k4 + _THREE]

@@ -16,6 +16,7 @@ from gapsvm.backends.cpu.jit import prefetch
 from gapsvm.data.matrix import CSR
 
 _1, _2, _3, _4 = (np.uint64(k) for k in (1, 2, 3, 4))  # signed offsets would be checked
+_LINE, _REACH = np.uint64(16), np.uint64(512)  # values in a cache line; beyond, hardware follows
 _INLINE = {"forceinline": True}  # a call would cost more than a short row
 _REORDER = {"fastmath": {"reassoc", "contract", "nsz"}}  # lets a dense sum use SIMD
 
@@ -44,8 +45,8 @@ def row_sq_norm(X, i):
     """‖x_i‖² in float64."""
 
 
-def prefetch_row(X, far, near):
-    """Ask for where row ``far`` begins and, some steps later, for the values of row ``near``."""
+def prefetch_row(X, far, mid, near):
+    """Ask for where row ``far`` begins, for the ends of row ``mid``, for the inside of ``near``."""
 
 
 @overload(row_dot, jit_options=_INLINE)
@@ -115,25 +116,29 @@ def _row_sq_norm(X, i):
 
 
 @overload(prefetch_row, jit_options=_INLINE)
-def _prefetch_row(X, far, near):
+def _prefetch_row(X, far, mid, near):
     if _is_csr(X):
 
-        def csr(X, far, near):
+        def csr(X, far, mid, near):
             prefetch(X.indptr, far)
-            # The first and the last line of its values and indices; a longer row is a stream
-            # that the hardware follows by itself.
-            first, last = np.uint64(X.indptr[near]), np.uint64(X.indptr[near + 1]) - _1
+            first, last = np.uint64(X.indptr[mid]), np.uint64(X.indptr[mid + 1]) - _1
             prefetch(X.data, first)
             prefetch(X.indices, first)
             prefetch(X.data, last)
             prefetch(X.indices, last)
+            first, last = np.uint64(X.indptr[near]) + _LINE, np.uint64(X.indptr[near + 1])
+            for k in range(first, min(last, first + _REACH), _LINE):
+                prefetch(X.data, k)
+                prefetch(X.indices, k)
 
         return csr
     else:
 
-        def dense(X, far, near):
-            x = X.values[near]
-            for j in range(0, min(x.size, 128), 16):
-                prefetch(x, j)
+        def dense(X, far, mid, near):
+            start, rest = X.values[mid], X.values[near]
+            for j in range(0, min(start.size, 64), 8):
+                prefetch(start, j)
+            for j in range(64, min(rest.size, 512), 8):
+                prefetch(rest, j)
 
         return dense

@@ -45,7 +45,7 @@ def subgradient_steps(
         for j in range(size):
             i = batches[k, j]
             if k + 4 < steps:
-                prefetch_row(X, batches[k + 4, j], batches[k + 2, j])
+                prefetch_row(X, batches[k + 4, j], batches[k + 2, j], batches[k + 1, j])
             si = sign[i] if sign.size > 1 else sign[0]
             ti = t[i] if t.size > 1 else t[0]
             wi = weight[i] if weight.size > 1 else weight[0]
