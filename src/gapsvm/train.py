@@ -22,7 +22,7 @@ from gapsvm.solvers.base import deferred_interrupt, solve
 from gapsvm.solvers.dual import SDCA
 from gapsvm.solvers.interior import InteriorPoint, one_blas_thread
 from gapsvm.solvers.subgradient import Pegasos
-from gapsvm.trace import Callback, Record, Result, Status
+from gapsvm.trace import Callback, Checkpoint, Record, Result, Status
 
 METHODS = ("auto", "sdca", "interior", "pegasos")
 PRIMAL = "primal"
@@ -125,46 +125,73 @@ def plan(problem: LinearProblem, method: str, warm: Iterate | None = None) -> li
     return [Stage("sdca", sdca, worth, patience=worth), Stage("interior", InteriorPoint())]
 
 
+@dataclass
+class Training:
+    """Where a training stands: everything it needs to go on as if it had never stopped."""
+
+    stage: int = 0
+    passes: float = 0.0
+    """Of the stages before this one."""
+    checkpoint: Checkpoint | None = None
+    """Of this stage."""
+    best: Result | None = None
+    """Of the stages before this one."""
+    best_method: str = ""
+
+
 def train(
     problem: LinearProblem,
     options: Options,
     *,
     warm: Iterate | None = None,
     cancelled: Callable[[], bool] | None = None,
+    resume: Training | None = None,
+    on_slice: Callable[[Training], Any] | None = None,
 ) -> Fit:
-    """Solve ``problem`` to ``options.tol`` and say which method did it."""
+    """Solve ``problem`` to ``options.tol`` and say which method did it.
+
+    ``on_slice`` gets the training a few times a second, to save it; ``resume`` goes on from one.
+    """
     ends_at = math.inf if options.time_limit is None else time.perf_counter() + options.time_limit
     p0 = problem.primal_at_zero
     target = options.tol * p0
-    best: Fit | None = None
-    passes = 0.0
-    for stage in plan(problem, options.method, warm):
+    now = resume or Training()
+
+    def report(checkpoint: Checkpoint) -> None:
+        now.checkpoint = checkpoint
+        if on_slice is not None:
+            on_slice(now)
+
+    stages = plan(problem, options.method, warm)
+    for stage in stages[now.stage :]:
         result = solve(
             problem,
             stage.solver,
             gap=min(options.tol, stage.tol) * p0,
-            max_passes=min(stage.max_passes, options.max_passes - passes) if p0 > 0 else 0,
+            max_passes=min(stage.max_passes, options.max_passes - now.passes) if p0 > 0 else 0,
             patience=stage.patience,
             time_limit=None if ends_at == math.inf else max(0.0, ends_at - time.perf_counter()),
             callbacks=options.callbacks,
             cancelled=cancelled,
             backend=options.backend,
             seed=options.seed,
+            checkpoint=now.checkpoint,
+            on_slice=report,
             evaluate_every=options.evaluate_every,
         )
-        passes += result.passes
+        now.stage, now.passes, now.checkpoint = now.stage + 1, now.passes + result.passes, None
         status = Status.CONVERGED if result.gap <= target else result.status
-        if best is not None and best.result.gap < result.gap:
-            best = Fit(replace(best.result, status=status, passes=passes), best.method)
+        if now.best is not None and now.best.gap < result.gap:
+            now.best = replace(now.best, status=status, passes=now.passes)
         else:
-            trace = [] if best is None else best.result.trace
+            trace = [] if now.best is None else now.best.trace
             run = replace(result.checkpoint, trace=_joined(trace, result.trace))
-            result = replace(result, status=status, passes=passes, checkpoint=run)
-            best = Fit(result, stage.method)
-        if status not in _NEXT_STAGE or passes >= options.max_passes:
+            now.best = replace(result, status=status, passes=now.passes, checkpoint=run)
+            now.best_method = stage.method
+        if status not in _NEXT_STAGE or now.passes >= options.max_passes:
             break
-    assert best is not None
-    return best
+    assert now.best is not None
+    return Fit(now.best, now.best_method)
 
 
 def _joined(before: list[Record], after: list[Record]) -> list[Record]:

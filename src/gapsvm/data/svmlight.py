@@ -1,10 +1,11 @@
 """svmlight / LIBSVM text files: ``label [qid:number] index:value ... [# comment]``.
 
-The reader streams: a chunk of whole lines is parsed by compiled kernels straight into the arrays
-of the result, then overwritten by the next one.  Memory is the result, an eighth of it as room to
-grow, and what a chunk of a few megabytes (or the longest line) takes, whatever the file holds.
-Reading into one buffer is as fast as mapping the file, works for pipes and compressed files too,
-and a file cut short by someone else ends in an error instead of a crash.
+`SvmlightReader` streams: a chunk of whole lines is parsed by compiled kernels into a few small
+arrays, which the next chunk overwrites.  `read_svmlight` gathers them into one matrix, `convert`
+(in ``folder.py``) appends them to files.  Memory is what a chunk of a few megabytes (or the longest
+line) takes, and the result with an eighth of it as room to grow, whatever the file holds.
+The file is read, not mapped: that works for pipes and compressed files too, and a file cut short by
+someone else ends in an error instead of a crash.
 """
 
 from __future__ import annotations
@@ -15,12 +16,10 @@ import io
 import lzma
 import os
 import re
-import secrets
 import zlib
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
-from functools import partial
 from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import IO, Any, Literal, NamedTuple
@@ -28,9 +27,11 @@ from typing import IO, Any, Literal, NamedTuple
 import numpy as np
 from scipy.sparse import csr_matrix
 
+from gapsvm.data.atomic import replacing
+
 Source = str | os.PathLike[str] | bytes | bytearray | memoryview
 
-_CHUNK_BYTES = 4 << 20  # per thread; larger ones leave the processor's cache
+_CHUNK_BYTES = 1 << 20  # per thread; with its rows it stays in the processor's cache
 _ROWS_PER_WRITE = 1 << 12
 _LAST_INT32 = np.iinfo(np.int32).max
 _LAST_INT64 = np.iinfo(np.int64).max
@@ -92,43 +93,176 @@ def read_svmlight(
     SvmlightError
         A ValueError with file name and line number, if the text is not what is described here.
     """
-    dtype = np.dtype(dtype)
-    if dtype not in (np.float32, np.float64):
-        raise ValueError(f"dtype must be float32 or float64, got {dtype}")
-    for option, number in (("threads", threads), ("max_line_bytes", max_line_bytes)):
-        if number < 1:
-            raise ValueError(f"{option} must be at least 1, got {number}")
-    if n_features is not None and not 1 <= n_features < _LAST_INT64:
-        raise ValueError(f"n_features must be a positive int64, got {n_features}")
-    rules = _Rules.of(zero_based, n_features, query_id)
-    in_memory = isinstance(source, bytes | bytearray | memoryview)
-    name = "<bytes>" if in_memory else os.fspath(source)  # type: ignore[arg-type]
-    rows = _Rows(dtype, rules)
-    n_lines = 0
-    with ExitStack() as stack:
-        run: Callable[..., Any] = map
-        if threads > 1:
-            run = stack.enter_context(ThreadPoolExecutor(threads)).map
-        stream, n_bytes = stack.enter_context(_open(source))
-        try:
-            for pieces in _chunks(stream, threads, max_line_bytes):
-                n_lines += rows.append(pieces, run, n_bytes)
-        except _Problem as problem:
-            where = f"{name}, line {n_lines + problem.lines_before + 1}"
-            raise SvmlightError(f"{where}: {problem}") from None
-        except (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile) as error:
-            raise _damaged(name, n_lines, error) from error
-        except OSError as error:
-            if error.errno is not None:
-                raise
-            raise _damaged(name, n_lines, error) from error  # bz2's way to say so
-    if rows.n_rows == 0:
-        raise SvmlightError(f"{name} is empty: it has no line with a label")
-    return rows.result(name)
+    reader = SvmlightReader(
+        source,
+        n_features=n_features,
+        dtype=dtype,
+        zero_based=zero_based,
+        query_id=query_id,
+        threads=threads,
+        max_line_bytes=max_line_bytes,
+    )
+    rows = _Rows(reader)
+    for blocks in reader:
+        rows.append(blocks)
+    return rows.result()
 
 
-def _damaged(name: str, n_lines: int, error: Exception) -> SvmlightError:
-    return SvmlightError(f"{name}: the compressed data is damaged after line {n_lines}: {error}")
+class Block(NamedTuple):
+    """Rows of a piece of text; the next chunk overwrites the arrays."""
+
+    labels: np.ndarray
+    qids: np.ndarray
+    """-1 where there is none."""
+    row_ends: np.ndarray
+    """Values of the block up to the end of each row."""
+    indices: np.ndarray
+    """int32, or int64 from the chunk on that needs it; see `SvmlightReader.columns`."""
+    values: np.ndarray
+
+
+class SvmlightReader:
+    """svmlight text as a stream of rows: iterate once, then ask for `columns`.
+
+    Each item is a list of `Block`, one for each thread, in the order of the text.  Parameters and
+    errors are those of `read_svmlight`.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        *,
+        n_features: int | None = None,
+        dtype: Any = np.float64,
+        zero_based: bool | Literal["auto"] = "auto",
+        query_id: bool = False,
+        threads: int = 1,
+        max_line_bytes: int = 1 << 28,
+    ) -> None:
+        self.dtype = np.dtype(dtype)
+        if self.dtype not in (np.float32, np.float64):
+            raise ValueError(f"dtype must be float32 or float64, got {dtype}")
+        for option, number in (("threads", threads), ("max_line_bytes", max_line_bytes)):
+            if number < 1:
+                raise ValueError(f"{option} must be at least 1, got {number}")
+        if n_features is not None and not 1 <= n_features < _LAST_INT64:
+            raise ValueError(f"n_features must be a positive int64, got {n_features}")
+        self.rules = _Rules.of(zero_based, n_features, query_id)
+        self.threads = threads
+        self.max_line_bytes = max_line_bytes
+        in_memory = isinstance(source, bytes | bytearray | memoryview)
+        self.name: str = "<bytes>" if in_memory else os.fsdecode(source)  # type: ignore[arg-type]
+        self.run: Callable[..., Any] = map
+        """Maps a function over the blocks of a chunk, on all threads."""
+        self.n_bytes = 0
+        """Length of the text, 0 if unknown."""
+        self.bytes_parsed = 0
+        self.file_bytes = 0
+        """Length of the file, compressed as it may be; 0 if unknown."""
+        self.file_bytes_read = 0
+        self.n_rows = 0
+        self._source = source
+        self._n_lines = 0
+        self._zero_seen = False
+        self._largest = -1  # of the indices, as written
+        self._scratches = [_Scratch(self.dtype) for _ in range(threads)]
+
+    def __iter__(self) -> Iterator[list[Block]]:
+        with ExitStack() as stack:
+            if self.threads > 1:
+                self.run = stack.enter_context(ThreadPoolExecutor(self.threads)).map
+            stream, file, self.file_bytes = stack.enter_context(_open(self._source))
+            self.n_bytes = self.file_bytes if stream is file else 0
+            try:
+                for pieces in _chunks(stream, self.threads, self.max_line_bytes):
+                    blocks = self._parse(pieces)
+                    self.file_bytes_read = file.tell() if self.file_bytes else self.bytes_parsed
+                    yield blocks
+            except _Problem as problem:
+                where = f"{self.name}, line {self._n_lines + problem.lines_before + 1}"
+                raise SvmlightError(f"{where}: {problem}") from None
+            except (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile) as error:
+                raise self._damaged(error) from error
+            except OSError as error:
+                if error.errno is not None:
+                    raise
+                raise self._damaged(error) from error  # bz2's way to say so
+        if self.n_rows == 0:
+            raise SvmlightError(f"{self.name} is empty: it has no line with a label")
+
+    def columns(self) -> tuple[int, int]:
+        """What to add to the indices of all blocks, and the number of columns then.
+
+        Where indices start is known at the end only: with zero_based="auto" they are counted from
+        1, and 1 is to be added if index 0 has occurred.
+        """
+        rules = self.rules
+        shift = int(rules.auto_base and self._zero_seen)
+        largest = self._largest - rules.offset + shift
+        n_features = rules.n_features if rules.n_features is not None else max(largest + 1, 0)
+        if largest >= n_features:
+            raise SvmlightError(
+                f"{self.name}: index 0 occurs, so indices start at 0, but so does index {largest}, "
+                f"too large for n_features={n_features}; pass zero_based=True to see where"
+            )
+        return shift, n_features
+
+    def _parse(self, pieces: list[np.ndarray]) -> list[Block]:
+        from gapsvm.backends.cpu import text as kernels
+
+        outcomes = list(self.run(self._parse_piece, pieces, self._scratches))
+        lines_before = 0
+        for piece, outcome in zip(pieces, outcomes):
+            if outcome.code == kernels.ABOVE_LIMIT and self._widen():
+                return self._parse(pieces)
+            if outcome.code != kernels.DONE:
+                token = _token(piece, outcome.position)
+                message = _explain(outcome.code, token, self.rules, self.dtype)
+                raise _Problem(message, lines_before + outcome.n_lines)
+            lines_before += outcome.n_lines
+        self._n_lines += lines_before
+        self.bytes_parsed += sum(map(len, pieces))
+        self.n_rows += sum(outcome.n_rows for outcome in outcomes)
+        self._zero_seen |= any(outcome.zero_seen for outcome in outcomes)
+        self._largest = max(self._largest, *(outcome.largest for outcome in outcomes))
+        return [
+            scratch.block(outcome.n_rows, outcome.n_values)
+            for scratch, outcome in zip(self._scratches, outcomes)
+        ]
+
+    def _parse_piece(self, text: np.ndarray, scratch: _Scratch) -> _Outcome:
+        from gapsvm.backends.cpu import text as kernels
+
+        rules = self.rules
+        scratch.reserve(*kernels.count(text))
+        limit = min(rules.limit, int(np.iinfo(scratch.indices.dtype).max) + 1)
+        *outcome, n_undecided = kernels.parse_rows(
+            text, rules.offset, rules.lowest, limit, rules.qid_required, *scratch.arrays()
+        )
+        for start, end, slot, line in scratch.undecided[:n_undecided].tolist():
+            number = float(text[start:end].tobytes())
+            column, row, code = (scratch.values, slot, kernels.VALUE)
+            if slot < 0:
+                column, row, code = (scratch.labels, -1 - slot, kernels.LABEL)
+            with np.errstate(over="ignore"):
+                column[row] = number
+            if np.isinf(column[row]):
+                return _Outcome(code, start, line, 0, 0, -1, False)
+        return _Outcome(*outcome)
+
+    def _widen(self) -> bool:
+        """Go over to int64 indices if int32 is all that was in the way of a larger index."""
+        is_int32 = self._scratches[0].indices.dtype == np.int32
+        in_the_way = is_int32 and self.rules.limit > _LAST_INT32
+        if in_the_way:
+            for scratch in self._scratches:
+                scratch.indices = np.empty(0, dtype=np.int64)
+        return in_the_way
+
+    def _damaged(self, error: Exception) -> SvmlightError:
+        return SvmlightError(
+            f"{self.name}: the compressed data is damaged after line {self._n_lines}: {error}"
+        )
 
 
 class _Problem(Exception):
@@ -161,8 +295,11 @@ class _Rules(NamedTuple):
 
 
 @contextmanager
-def _open(source: Source) -> Iterator[tuple[IO[bytes], int]]:
-    """The text of a path or of bytes, decompressed if need be, and its length (0: unknown)."""
+def _open(source: Source) -> Iterator[tuple[IO[bytes], IO[bytes], int]]:
+    """A path or bytes as a stream of text, as the file under it, and the file's length.
+
+    The two are one if nothing has to be decompressed.  A pipe's length is 0.
+    """
     with ExitStack() as stack:
         if isinstance(source, bytes | bytearray | memoryview):
             file: Any = io.BufferedReader(io.BytesIO(source))
@@ -173,9 +310,9 @@ def _open(source: Source) -> Iterator[tuple[IO[bytes], int]]:
         head = file.peek(8)
         for magic, opener in _OPENERS.items():
             if head.startswith(magic):
-                yield stack.enter_context(opener(file)), 0
+                yield stack.enter_context(opener(file)), file, n_bytes
                 return
-        yield file, n_bytes
+        yield file, file, n_bytes
 
 
 def _chunks(stream: IO[bytes], n_pieces: int, max_line_bytes: int) -> Iterator[list[np.ndarray]]:
@@ -216,78 +353,114 @@ def _pieces(buffer: bytearray, begin: int, end: int, n_pieces: int) -> list[np.n
     return [np.frombuffer(text[a:b], dtype=np.uint8) for a, b in pairwise(cuts)]
 
 
-class _Room(NamedTuple):
-    """The part of the result's arrays that one piece of text fills."""
-
-    labels: np.ndarray
-    qids: np.ndarray
-    row_ends: np.ndarray
-    indices: np.ndarray
-    values: np.ndarray
-
-
 class _Outcome(NamedTuple):
     """How far the kernel came with a piece of text, and why it stopped."""
 
     code: int
     position: int
+    n_lines: int
     n_rows: int
     n_values: int
+    largest: int
+    zero_seen: bool
 
 
-class _Rows:
-    """The result as it grows: labels, qids and the arrays of a CSR matrix."""
+class _Scratch:
+    """Room for the rows of one piece of text, used again for the next one."""
 
-    def __init__(self, dtype: np.dtype, rules: _Rules) -> None:
-        self.rules = rules
-        self.n_bytes = 0  # of text parsed
-        self.n_rows = 0
-        self.n_values = 0
+    def __init__(self, dtype: np.dtype) -> None:
         self.labels = np.empty(0)
         self.qids = np.empty(0, dtype=np.int64)
         self.row_ends = np.empty(0, dtype=np.int64)
         self.indices = np.empty(0, dtype=np.int32)
         self.values = np.empty(0, dtype=dtype)
+        self.undecided = np.empty((0, 4), dtype=np.int64)
 
-    def append(self, pieces: list[np.ndarray], run: Callable[..., Any], n_bytes: int) -> int:
-        """Parse the pieces (``run`` maps over them) and return how many lines they were.
+    def reserve(self, n_rows: int, n_values: int) -> None:
+        """Make room for at most so many rows and values; what was there is lost."""
+        for name, length in (
+            ("labels", n_rows),
+            ("qids", n_rows),
+            ("row_ends", n_rows),
+            ("indices", n_values),
+            ("values", n_values),
+            ("undecided", n_rows + n_values),
+        ):
+            array = getattr(self, name)
+            if len(array) < length:
+                setattr(self, name, np.empty((length, *array.shape[1:]), dtype=array.dtype))
 
-        ``n_bytes`` is the length of the whole text, 0 if unknown.
-        """
-        from gapsvm.backends.cpu import text as kernels
+    def arrays(self) -> tuple[np.ndarray, ...]:
+        """As the kernel wants them."""
+        return (
+            self.labels,
+            self.qids,
+            self.row_ends,
+            self.indices,
+            self.values,
+            self.undecided,
+        )
 
-        counts = list(run(kernels.count, pieces))
-        row_starts = list(accumulate((rows for rows, _ in counts), initial=self.n_rows))
-        value_starts = list(accumulate((values for _, values in counts), initial=self.n_values))
-        self._reserve(row_starts[-1], value_starts[-1], n_bytes)
-        rooms = map(self._room, row_starts, row_starts[1:], value_starts, value_starts[1:])
-        outcomes = list(run(partial(_parse, self.rules), pieces, rooms))
-        n_lines = 0
-        for piece, outcome, (lines, _) in zip(pieces, outcomes, counts):
-            if outcome.code == kernels.ABOVE_LIMIT and self._widen():
-                return self.append(pieces, run, n_bytes)
-            if outcome.code != kernels.DONE:
-                raise self._problem(piece, outcome, n_lines)
-            n_lines += lines
-        for outcome, row_start, value_start in zip(outcomes, row_starts, value_starts):
-            self._close_up(outcome, row_start, value_start)
-        self.n_bytes += sum(map(len, pieces))
-        return n_lines
+    def block(self, n_rows: int, n_values: int) -> Block:
+        return Block(
+            self.labels[:n_rows],
+            self.qids[:n_rows],
+            self.row_ends[:n_rows],
+            self.indices[:n_values],
+            self.values[:n_values],
+        )
 
-    def _reserve(self, n_rows: int, n_values: int, n_bytes: int) -> None:
+
+class _Rows:
+    """The result as it grows: labels, qids and the arrays of a CSR matrix."""
+
+    def __init__(self, reader: SvmlightReader) -> None:
+        self.reader = reader
+        self.n_rows = 0
+        self.n_values = 0
+        self.labels = np.empty(0)
+        self.qids = np.empty(0, dtype=np.int64)
+        self.row_ends = np.empty(0, dtype=np.int32)
+        self.indices = np.empty(0, dtype=np.int32)
+        self.values = np.empty(0, dtype=reader.dtype)
+
+    def append(self, blocks: list[Block]) -> None:
+        """Copy a chunk to the end of the result."""
+        rows = list(accumulate((block.labels.size for block in blocks), initial=self.n_rows))
+        values = list(accumulate((block.values.size for block in blocks), initial=self.n_values))
+        if values[-1] > _LAST_INT32:
+            self.row_ends = self.row_ends.astype(np.int64, copy=False)
+        self.indices = self.indices.astype(blocks[0].indices.dtype, copy=False)
+        self._reserve(rows[-1], values[-1])
+        for _ in self.reader.run(self._place, blocks, rows, values):
+            pass
+        self.n_rows, self.n_values = rows[-1], values[-1]
+
+    def _place(self, block: Block, row: int, value: int) -> None:
+        rows = slice(row, row + block.labels.size)
+        values = slice(value, value + block.values.size)
+        self.labels[rows] = block.labels
+        self.row_ends[rows] = block.row_ends + value
+        if self.reader.rules.qid_required:
+            self.qids[rows] = block.qids
+        self.indices[values] = block.indices
+        self.values[values] = block.values
+
+    def _reserve(self, n_rows: int, n_values: int) -> None:
         """Make room for so many rows and values.
 
         If the text's length is known, for as many as it will have if it goes on as it began: the
         system commits memory when it is first written to, and gives a large array large pages.
         If not, an eighth more, in place: the old and the new array never exist side by side.
         """
+        share_parsed = self.reader.bytes_parsed / max(self.reader.n_bytes, 1)
         for name, used, needed in self._columns(n_rows, n_values):
             array = getattr(self, name)
             if needed <= array.size:
                 continue
             size = max(needed, array.size + array.size // 8)
-            if n_bytes and self.n_bytes:
-                size = max(size, int(1.02 * used * n_bytes / self.n_bytes))
+            if self.reader.n_bytes:
+                size = max(size, int(1.02 * needed / share_parsed))
                 grown = np.empty(size, dtype=array.dtype)
                 grown[:used] = array[:used]
                 setattr(self, name, grown)
@@ -296,92 +469,27 @@ class _Rows:
 
     def _columns(self, n_rows: int, n_values: int) -> list[tuple[str, int, int]]:
         """Each array's name, the length used so far and the length asked for."""
-        by_row = [(name, self.n_rows, n_rows) for name in ("labels", "qids", "row_ends")]
-        return by_row + [(name, self.n_values, n_values) for name in ("indices", "values")]
+        by_row = ["labels", "row_ends", *["qids"] * self.reader.rules.qid_required]
+        return [(name, self.n_rows, n_rows) for name in by_row] + [
+            (name, self.n_values, n_values) for name in ("indices", "values")
+        ]
 
-    def _room(self, row: int, last_row: int, value: int, last_value: int) -> _Room:
-        rows, values = slice(row, last_row), slice(value, last_value)
-        return _Room(
-            self.labels[rows],
-            self.qids[rows],
-            self.row_ends[rows],
-            self.indices[values],
-            self.values[values],
-        )
-
-    def _widen(self) -> bool:
-        """Go over to int64 indices if int32 is all that was in the way of a larger index."""
-        in_the_way = self.indices.dtype == np.int32 and self.rules.limit > _LAST_INT32
-        if in_the_way:
-            self.indices = self.indices.astype(np.int64)
-        return in_the_way
-
-    def _close_up(self, outcome: _Outcome, row_start: int, value_start: int) -> None:
-        """Move what a piece wrote to the end of what came before it.
-
-        Pieces start where they must if every newline ends a row and every colon makes a value;
-        comments and blank lines leave gaps.
-        """
-        self.row_ends[row_start : row_start + outcome.n_rows] += self.n_values
-        for (name, end, start), length in zip(
-            self._columns(row_start, value_start), 3 * [outcome.n_rows] + 2 * [outcome.n_values]
-        ):
-            if start != end:
-                array = getattr(self, name)
-                array[end : end + length] = array[start : start + length]
-        self.n_rows += outcome.n_rows
-        self.n_values += outcome.n_values
-
-    def _problem(self, text: np.ndarray, outcome: _Outcome, lines_before: int) -> _Problem:
-        before = text[: outcome.position]
-        message = _explain(outcome.code, _token(text, outcome.position), self.rules, self.values)
-        return _Problem(message, lines_before + int(np.count_nonzero(before == ord("\n"))))
-
-    def result(self, file_name: str) -> SvmlightData:
+    def result(self) -> SvmlightData:
         """The arrays, cut to size, as a CSR matrix with its labels."""
+        shift, n_features = self.reader.columns()
         for name, used, _ in self._columns(self.n_rows, self.n_values):
             getattr(self, name).resize(used, refcheck=False)
-        rules = self.rules
-        largest = int(self.indices.max(initial=-1))
-        if rules.auto_base and self.indices.min(initial=0) < 0:  # index 0 occurred
-            self.indices += 1
-            largest += 1
-        n_features = rules.n_features if rules.n_features is not None else largest + 1
-        if largest >= n_features:
-            raise SvmlightError(
-                f"{file_name}: index 0 occurs, so indices start at 0, but so does index {largest}, "
-                f"too large for n_features={n_features}; pass zero_based=True to see where"
-            )
-        index_dtype: np.dtype = self.indices.dtype
-        if max(self.n_values, n_features) > _LAST_INT32:
+        if shift:
+            self.indices += shift
+        index_dtype = np.promote_types(self.indices.dtype, self.row_ends.dtype)
+        if n_features > _LAST_INT32:
             index_dtype = np.dtype(np.int64)
         indptr = np.zeros(self.n_rows + 1, dtype=index_dtype)
         indptr[1:] = self.row_ends
         arrays = (self.values, self.indices.astype(index_dtype, copy=False), indptr)
         X = csr_matrix(arrays, shape=(self.n_rows, n_features))
         X.has_sorted_indices = X.has_canonical_format = True  # the kernel has seen to it
-        return SvmlightData(X, self.labels, self.qids if rules.qid_required else None)
-
-
-def _parse(rules: _Rules, text: np.ndarray, room: _Room) -> _Outcome:
-    """Parse one piece of text into its room."""
-    from gapsvm.backends.cpu import text as kernels
-
-    limit = min(rules.limit, int(np.iinfo(room.indices.dtype).max) + 1)
-    undecided = np.empty((room.labels.size + room.values.size, 3), dtype=np.int64)
-    *outcome, n_undecided = kernels.parse_rows(
-        text, rules.offset, rules.lowest, limit, rules.qid_required, *room, undecided
-    )
-    for start, end, slot in undecided[:n_undecided].tolist():
-        number = float(text[start:end].tobytes())
-        column, row, code = (room.values, slot, kernels.VALUE)
-        if slot < 0:
-            column, row, code = (room.labels, -1 - slot, kernels.LABEL)
-        with np.errstate(over="ignore"):
-            column[row] = number
-        if np.isinf(column[row]):
-            return _Outcome(code, start, 0, 0)
-    return _Outcome(*outcome)
+        return SvmlightData(X, self.labels, self.qids if self.reader.rules.qid_required else None)
 
 
 def _token(text: np.ndarray, position: int, reach: int = 40) -> bytes:
@@ -391,7 +499,7 @@ def _token(text: np.ndarray, position: int, reach: int = 40) -> bytes:
     return re.split(rb"[ \t\r\n#]", before)[-1] + re.split(rb"[ \t\r\n#]", after, maxsplit=1)[0]
 
 
-def _explain(code: int, token: bytes, rules: _Rules, values: np.ndarray) -> str:
+def _explain(code: int, token: bytes, rules: _Rules, dtype: np.dtype) -> str:
     """What is wrong with a token, and what would be accepted in its place."""
     from gapsvm.backends.cpu import text as kernels
 
@@ -412,7 +520,7 @@ def _explain(code: int, token: bytes, rules: _Rules, values: np.ndarray) -> str:
         last = rules.n_features + rules.offset - 1
         return f"{shown} is beyond n_features={rules.n_features}: the last index is {last}"
     if code == kernels.VALUE:
-        return f"{shown} has no finite decimal number that fits {values.dtype} after the colon"
+        return f"{shown} has no finite decimal number that fits {dtype} after the colon"
     if token.startswith(b"-"):
         return f"{shown} has a negative index; indices start at {rules.lowest}"
     return f"{shown} is not index:value with an index below 2**63 - 1"
@@ -481,21 +589,11 @@ def _format(X: csr_matrix, labels: np.ndarray, *qid: np.ndarray, base: bool) -> 
 
 @contextmanager
 def _replacing(path: Path) -> Iterator[IO[bytes]]:
-    """A file that takes ``path``'s place when the block ends well, and vanishes if it does not."""
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
+    """As `replacing`, compressed if the name says so."""
     compressor: Any = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}.get(path.suffix)
-    try:
-        with open(temporary, "xb") as file:
-            if compressor is None:
-                yield file
-            else:
-                with compressor(file, "wb") as compressed:
-                    yield compressed
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except OSError as error:
-        error.filename = str(path)  # a full disk's error names no file
-        raise
-    finally:
-        temporary.unlink(missing_ok=True)
+    with replacing(path) as file:
+        if compressor is None:
+            yield file
+        else:
+            with compressor(file, "wb") as compressed:
+                yield compressed

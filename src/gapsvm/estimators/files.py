@@ -14,7 +14,7 @@ from gapsvm.estimators.linear import LinearSVC, LinearSVR
 from gapsvm.modelfile import LinearModel, ModelFormatError, read_model, write_model
 from gapsvm.trace import Status
 
-_ESTIMATORS: dict[str, type] = {"LinearSVC": LinearSVC, "LinearSVR": LinearSVR}
+_ESTIMATORS: dict[str, Any] = {"LinearSVC": LinearSVC, "LinearSVR": LinearSVR}
 
 
 def save_model(estimator: Any, path: str | os.PathLike[str]) -> None:
@@ -80,7 +80,7 @@ def load_model(path: str | os.PathLike[str]) -> Any:
     model = read_model(path)
     try:
         return _fitted(model)
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
+    except (ValueError, TypeError, LookupError, AttributeError) as error:
         raise ModelFormatError(f"{path} does not describe an estimator: {error}") from error
 
 
@@ -107,6 +107,8 @@ def _fitted(model: LinearModel) -> Any:
             coef, intercept = -coef, -intercept
     several = len(coef) > 1
     methods = described["methods"]
+    if len(methods) != len(coef):
+        raise ValueError(f"it names {len(methods)} methods for {len(coef)} rows of weights")
     estimator.coef_ = estimator._shaped(coef)
     estimator.intercept_ = intercept
     estimator.n_features_in_ = model.n_features
@@ -155,8 +157,6 @@ def _encoded(value: Any) -> Any:
     """A parameter as JSON can hold it: a plain value, or a dict (``class_weight``) as pairs."""
     if isinstance(value, np.generic):
         value = value.item()
-    if isinstance(value, float) and not math.isfinite(value):
-        return {"float": str(value)}
     if value is None or isinstance(value, str | bool | int | float):
         return value
     if isinstance(value, dict):
@@ -165,9 +165,6 @@ def _encoded(value: Any) -> Any:
 
 
 def _decoded(value: Any) -> Any:
-    match value:
-        case {"float": text}:
-            return float(text)
-        case {"pairs": pairs}:
-            return {_decoded(key): _decoded(item) for key, item in pairs}
+    if isinstance(value, dict):
+        return {_decoded(key): _decoded(item) for key, item in value["pairs"]}
     return value

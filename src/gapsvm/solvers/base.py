@@ -93,6 +93,7 @@ def solve(
     backend: str | Backend = "cpu",
     seed: int | np.random.SeedSequence | None = 0,
     checkpoint: Checkpoint | None = None,
+    on_slice: Callable[[Checkpoint], Any] | None = None,
     evaluate_every: float | None = None,
 ) -> Result:
     """Advance ``solver`` on ``problem`` until its certified gap is at most ``gap``.
@@ -111,6 +112,8 @@ def solve(
         Asked between slices; true ends the fit as Ctrl-C does.  By default it is Ctrl-C itself.
     checkpoint : Checkpoint, optional
         ``Result.checkpoint`` of an earlier call with the same problem and solver: go on from there.
+    on_slice : callable, optional
+        Gets the checkpoint after every slice, a few hundredths of a second apart: to save it.
     evaluate_every : float, optional
         Evaluate at least every so many passes.  By default rarely: when the solver's hint says
         that the target may be reached, and at pass counts that grow geometrically.
@@ -144,6 +147,8 @@ def solve(
                 status = Status.TOO_SLOW
             else:
                 loop.advance(max_passes)
+                if on_slice is not None:
+                    on_slice(run)
                 if not loop.worth_a_look():
                     continue
             records = len(run.trace)

@@ -273,51 +273,68 @@ def parse_rows(
     Given: the ``offset`` to subtract from indices, the bounds ``lowest`` <= index < ``limit``,
     whether every row must have a qid, and arrays to fill, with the room that `count` asks for.
     Fills: labels, qids, row_ends (values seen after each row), indices, values, and undecided
-    (start, end, slot) of each number that ``float`` must read; slot -1 - row means that label.
-    Returns: (DONE or what is wrong, position of the wrong token, rows, values, undecided numbers).
+    (start, end, slot, line) of each number that ``float`` must read; slot -1 - row is its label.
+    Returns: (DONE or what is wrong, position of the wrong token, lines before it, rows, values,
+    largest index or -1, whether index 0 occurs, undecided numbers).
     """
     address = np.int64(text.ctypes.data)
-    n_rows = n_values = n_undecided = position = np.int64(0)
+    n_lines = n_rows = n_values = n_undecided = position = np.int64(0)
+    largest = np.int64(-1)
+    zero_seen = False
+    code = DONE
+    token = position
     while position < len(text):
         token = _skip_blanks(address, position)
         if text[token] == _NEWLINE:
             position = token + 1
+            n_lines += 1
             continue
         labels[n_rows], position, state = _decimal(address, token)
         if state == NO_NUMBER:
-            return LABEL, token, n_rows, n_values, n_undecided
+            code = LABEL
+            break
         if state == UNDECIDED:
             undecided[n_undecided, 0] = token
             undecided[n_undecided, 1] = position
             undecided[n_undecided, 2] = -1 - n_rows
+            undecided[n_undecided, 3] = n_lines
             n_undecided += 1
         token = _skip_blanks(address, position)
         qids[n_rows], position, code = _query(address, token, qid_required)
         if code != DONE:
-            return code, token, n_rows, n_values, n_undecided
+            break
         index = np.int64(-1)
+        row_start = n_values
         token = _skip_blanks(address, position)
         while text[token] != _NEWLINE:
             index, start, code = _index(address, token, index, lowest, limit)
             if code != DONE:
-                return code, token, n_rows, n_values, n_undecided
+                break
             value, position, state = _decimal(address, start)
             indices[n_values] = index - offset
             values[n_values] = value
             # A finite number can be too large for float32.
             if state == NO_NUMBER or np.isinf(values[n_values]):
-                return VALUE, token, n_rows, n_values, n_undecided
+                code = VALUE
+                break
             if state == UNDECIDED:
                 undecided[n_undecided, 0] = start
                 undecided[n_undecided, 1] = position
                 undecided[n_undecided, 2] = n_values
+                undecided[n_undecided, 3] = n_lines
                 n_undecided += 1
             n_values += 1
             token = _skip_blanks(address, position)
+        if code != DONE:
+            break
+        if n_values > row_start:  # indices ascend: the first is the least, the last the largest
+            zero_seen |= indices[row_start] + offset == 0
+            largest = max(largest, index)
         row_ends[n_rows] = n_values
         n_rows += 1
+        n_lines += 1
         position = token + 1
-    return DONE, position, n_rows, n_values, n_undecided
+    return code, token, n_lines, n_rows, n_values, largest, zero_seen, n_undecided
 
 
 @kernel

@@ -1,0 +1,48 @@
+"""``gapsvm data`` and ``gapsvm convert``: named data sets, and memory-mapped folders."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import numpy as np
+from rich.console import Console
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+
+from gapsvm import datasets
+from gapsvm.data.folder import convert
+
+
+def run_data(name: str | None, folder: Path | None) -> None:
+    """List the data sets, or check one and say what it holds."""
+    console = Console()
+    if name is None:
+        for known in datasets.names():
+            console.print(f"[bold]{known}[/bold]  {datasets.describe(known)}", highlight=False)
+        return
+    dataset = datasets.load(name, folder=folder)
+    shape = getattr(dataset.X, "shape", (len(dataset.X),))
+    size = " × ".join(f"{k:,}" for k in shape)
+    console.print(f"{name}: {size}; checksum right; {dataset.description}", highlight=False)
+
+
+def run_convert(source: Path, folder: Path, single: bool, threads: int) -> None:
+    """Stream svmlight text into a folder that ``fit`` maps instead of reading."""
+    console = Console(stderr=True)
+    columns = (TextColumn("convert"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
+    started = time.perf_counter()
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task("convert", total=None)
+        info = convert(
+            source,
+            folder,
+            dtype=np.float32 if single else np.float64,
+            threads=threads,
+            progress=lambda done, total: bar.update(task, completed=done, total=total or None),
+        )
+    seconds = time.perf_counter() - started
+    console.print(
+        f"{info.path}: {info.n_rows:,} rows × {info.n_features:,} features, "
+        f"{info.n_values:,} values as {info.dtype}, in {seconds:.1f} s",
+        highlight=False,
+    )
