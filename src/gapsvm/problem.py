@@ -134,7 +134,7 @@ class LinearProblem:
     @cached_property
     def primal_at_zero(self) -> float:
         """P₀: the objective at w = 0 and the best bias; tolerances are relative to it."""
-        z = self.sign * self.bias_at_zero
+        z = self.sign * self.bias_at_zero if self.bias == "free" else np.zeros(1)
         values = np.broadcast_to(self.loss.curve.value(z, self.t), (self.n_rows,))
         if self.weight.size == 1:
             return float(values.mean()) if values.size else 0.0
@@ -156,7 +156,8 @@ class LinearProblem:
     def _certify(self, iterate: Iterate, backend: Backend) -> Certificate:
         free = self.bias == "free"
         alpha = self.balanced(iterate.alpha) if free else iterate.alpha
-        margins, combination = np.empty(self.n_rows), np.zeros(self.n_features)
+        margins, combination = np.empty(self.n_rows), np.empty(self.n_features)
+        combination.fill(0.0)  # not zeros(): NumPy asks for huge pages here only
         losses, conjugates, mass = backend.evaluate(
             self.rows.view,
             self.loss.curve,

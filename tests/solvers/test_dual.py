@@ -40,11 +40,12 @@ def test_equals_its_twin(name, bias, layout, dtype):
     )
     backend, solver = get_backend("cpu"), SDCA(shrinking=False)
     state, orders = solver.init(p, backend, np.random.default_rng(3)), []
-    for _ in range(2):
+    for k in range(2):
         ahead = state.order.copy(), state.seed.copy()
         backend.shuffle(ahead[0], 25, ahead[1])
         orders.extend(ahead[0])
-        state = solver.advance(p, state, backend, 25)
+        while state.rows_visited < 25 * (k + 1):
+            state = solver.advance(p, state, backend, 25 * (k + 1) - state.rows_visited)
     found = solver.iterate(p, state)
     w, b, alpha = twin(p, orders)
     np.testing.assert_allclose(found.alpha, alpha, rtol=1e-9, atol=1e-11)
@@ -104,7 +105,7 @@ def test_warm_start_at_the_optimum_stops_within_two_passes(name, bias):
     start = SDCA(alpha=cold.solution.alpha, bias=cold.solution.bias)
     warm = solve(p, start, gap=2e-6 * p.primal_at_zero, max_passes=100, seed=9)
     assert warm.converged
-    assert warm.passes <= 2
+    assert warm.passes == 0
 
 
 @pytest.mark.parametrize("bias", ["none", "penalized", "free"])

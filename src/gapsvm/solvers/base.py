@@ -145,7 +145,7 @@ def solve(
                 status = Status.STALLED
             elif loop.passes_to_go() > patience:
                 status = Status.TOO_SLOW
-            else:
+            elif run.trace or not now.gap_hint <= gap:  # else look before the first step
                 loop.advance(max_passes)
                 if on_slice is not None:
                     on_slice(run)

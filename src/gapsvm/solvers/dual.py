@@ -65,7 +65,7 @@ class SDCA:
     """
 
     shrinking: bool = True
-    recheck: float = 0.1
+    recheck: float = 0.05
     alpha: Any = None
     bias: float = 0.0
 
@@ -99,6 +99,7 @@ class SDCA:
             order=order,
             seed=rng.integers(0, 2**64, size=1, dtype=np.uint64),
             active=order.size,
+            hint=math.inf if self.alpha is None else 0.0,  # a warm start may be all there is to do
         )
 
     def ratio(self, problem: LinearProblem) -> float:
@@ -117,6 +118,8 @@ class SDCA:
     ) -> SDCAState:
         ratio = self.ratio(problem)
         start = state.rows_visited
+        if start == 0:
+            state.hint = math.inf
         while state.rows_visited - start < max(1, budget // 16):  # passes over few rows are short
             left = budget - (state.rows_visited - start)
             self._part_of_a_pass(problem, state, backend, left, ratio)
@@ -125,10 +128,11 @@ class SDCA:
     def _part_of_a_pass(
         self, problem: LinearProblem, state: SDCAState, backend: Backend, rows: int, ratio: float
     ) -> None:
-        """Up to so many rows, but not beyond the end of the pass."""
+        """Up to so many rows, but not beyond the middle or the end of the pass."""
         if state.position == 0:
             backend.shuffle(state.order, state.active, state.seed)
-        stop = min(state.position + rows, state.active)
+        middle = (state.active + 1) // 2
+        stop = min(state.position + rows, middle if state.position < middle else state.active)
         state.kept, state.bias, worst, gap = backend.sdca_steps(
             problem.rows.view,
             problem.loss.curve,
@@ -148,15 +152,21 @@ class SDCA:
         state.gap_sum += gap
         if stop == state.active:
             self._end_pass(problem, state)
+        elif stop == middle:
+            state.hint = self._extrapolated(problem, state, state.active / middle, age=0.25)
+
+    @staticmethod
+    def _extrapolated(problem: LinearProblem, state: SDCAState, share: float, age: float) -> float:
+        """The gap by now: rows were judged when visited, ``age`` passes ago on average."""
+        estimate = max(0.0, problem.lam * state.gap_sum * share)
+        known = 0.0 < state.last_estimate < math.inf
+        falling = min(1.0, estimate / state.last_estimate) if known else 0.5
+        return estimate * float(falling**age)
 
     def _end_pass(self, problem: LinearProblem, state: SDCAState) -> None:
         """Judge the pass, choose the rows of the next one, move the centre of a free bias."""
         estimate = max(0.0, problem.lam * state.gap_sum)  # not below zero by rounding
-        # Rows were judged when visited, half a pass ago on average: extrapolate to now.
-        known = 0.0 < state.last_estimate < math.inf
-        state.hint = estimate * math.sqrt(
-            min(1.0, estimate / state.last_estimate) if known else 0.5
-        )
+        state.hint = self._extrapolated(problem, state, 1.0, age=0.5)
         state.last_estimate = estimate
         was_full = state.active == state.order.size
         if was_full:
@@ -165,7 +175,8 @@ class SDCA:
         state.threshold = state.worst if self.shrinking else math.inf
         stale = not was_full and estimate <= self.recheck * state.full_estimate
         if stale or state.active == 0:
-            state.order, state.threshold = _rows_with_weight(problem), math.inf
+            # The threshold stays: rows that are still held are seen once and left out again.
+            state.order = _rows_with_weight(problem)
             state.active, state.last_estimate = state.order.size, math.inf
         if problem.bias == "free":
             state.bias, state.centre = 2.0 * state.bias - state.centre, state.bias

@@ -65,7 +65,7 @@ def combination(X, coef, out):
 
 @kernel
 def evaluate(X, loss, w, bias, alpha, sign, t, weight, scale, margins, combination):
-    """Everything a certificate needs, each row read once.
+    """Everything a certificate needs, each row read from memory once.
 
     Given     sign, t and weight: arrays of n numbers, or of one that holds for all rows.
     Modified  margins_i = ⟨x_i, w⟩, combination += Σ c_i α_i x_i with c_i = scale·sign_i·weight_i.
@@ -84,7 +84,9 @@ def evaluate(X, loss, w, bias, alpha, sign, t, weight, scale, margins, combinati
             value, conjugate = value_and_conjugate(loss, z, alpha[i], ti)
             p += wi * value
             d += wi * conjugate
-            c = scale * si * wi * alpha[i]
+        # The rows again while they are in cache: two wide vectors at a time would not be.
+        for i in range(first, min(first + 256, n)):
+            c = scale * sign[i * signs] * weight[i * weights] * alpha[i]
             if c != 0.0:
                 row_axpy(X, i, c, combination)
                 m += c
