@@ -129,7 +129,14 @@ class LinearProblem:
     @cached_property
     def bias_at_zero(self) -> float:
         """The best bias for w = 0; 0 where the bias is not free."""
-        return self.best_bias(np.zeros(self.n_rows), 0.0) if self.bias == "free" else 0.0
+        if self.bias != "free":
+            return 0.0
+        if self.loss.kind == "response":
+            return self.best_bias(np.zeros(self.n_rows), 0.0)
+        # At w = 0 the rows of a class are alike: two of them stand for all.
+        positive = float(np.sum(self.weight * (self.y > 0)))
+        mass = np.array([positive, self.total_weight - positive])
+        return best_bias(self.loss.curve, np.zeros(2), np.array([1.0, -1.0]), _ONE, mass)
 
     @cached_property
     def primal_at_zero(self) -> float:
