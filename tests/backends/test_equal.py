@@ -175,38 +175,6 @@ def test_gram_of_sparse_rows(density, dtype):
     np.testing.assert_array_equal(got, got.T)
 
 
-STRUCTURES = {
-    "sound": ([0, 2, 1, 2, 0], [0, 2, 2, 4, 5], 3, 0),
-    "empty": ([], [0, 0, 0], 3, 0),
-    "starts late": ([0, 1], [1, 2, 2], 3, 1),
-    "falls": ([0, 1, 2], [0, 2, 1, 3], 3, 1),
-    "ends short": ([0, 1, 2], [0, 1, 2], 3, 1),
-    "ends late": ([0, 1, 2], [0, 1, 4], 3, 1),
-    "negative pointer": ([0, 1, 2], [0, -1, 3], 3, 1),
-    "too large": ([0, 3], [0, 1, 2], 3, 2),
-    "negative": ([0, -1], [0, 1, 2], 3, 2),
-    "only one, too large": ([7], [0, 1], 3, 2),
-    "no columns": ([0], [0, 1], 0, 2),
-    "unsorted": ([2, 0], [0, 2], 3, 3),
-    "twice": ([1, 1], [0, 2], 3, 3),
-    "twice in the last row": ([0, 1, 0, 2, 2], [0, 1, 2, 2, 5], 3, 3),
-    "equal across rows": ([2, 2, 2], [0, 1, 2, 3], 3, 0),
-}
-
-
-@pytest.mark.parametrize("index", [np.int32, np.int64])
-@pytest.mark.parametrize("case", STRUCTURES)
-def test_check_structure(case, index):
-    """0 sound, 1 pointers, 2 range, 3 order; unsigned views turn negative into huge."""
-    indices, indptr, width, expected = STRUCTURES[case]
-    unsigned = np.uint32 if index is np.int32 else np.uint64
-    arrays = [np.array(a, dtype=index).view(unsigned) for a in (indices, indptr)]
-    for a in arrays:
-        a.flags.writeable = False
-    assert CPU.check_structure(*arrays, width) == expected
-    assert REFERENCE.check_structure(*arrays, width) == expected
-
-
 def test_a_missing_function_is_a_sentence():
     with pytest.raises(NotImplementedError, match="backend 'cpu' has no conjure"):
         CPU.conjure()

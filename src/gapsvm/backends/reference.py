@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -32,18 +31,6 @@ def sq_norms(X: Dense | CSR, out: Any) -> None:
     for i in range(_n_rows(X)):
         _, x = _row(X, i)
         out[i] = x @ x
-
-
-def check_structure(indices: Any, indptr: Any, n_features: int) -> int:
-    pointers = indptr.astype(np.int64)
-    if pointers[0] != 0 or pointers[-1] != indices.size or np.any(np.diff(pointers) < 0):
-        return 1
-    if indices.size and indices.max() >= n_features:
-        return 2
-    for first, last in pairwise(pointers):
-        if np.any(np.diff(indices[first:last].astype(np.int64)) <= 0):
-            return 3
-    return 0
 
 
 def margins(X: Dense | CSR, w: Any, out: Any) -> None:

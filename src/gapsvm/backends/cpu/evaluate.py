@@ -1,8 +1,6 @@
-"""One look at all rows: checking them, their margins, their part of P and D."""
+"""One look at all rows: their norms, their margins, their part of P and D."""
 
 from __future__ import annotations
-
-import numpy as np
 
 from gapsvm.backends.cpu.jit import kernel
 from gapsvm.backends.cpu.losses import value_and_conjugate
@@ -14,38 +12,6 @@ def sq_norms(X, out):
     """out_i = ‖x_i‖² in float64."""
     for i in range(out.size):
         out[i] = row_sq_norm(X, i)
-
-
-@kernel
-def check_structure(indices, indptr, n_features):
-    """Whether a CSR structure can be read: nothing outside the arrays, no column twice in a row.
-
-    Given    unsigned indices and indptr (a negative number is then a huge one).
-    Returns  0 all is well; 1 indptr is wrong; 2 an index is out of range; 3 the indices of some
-             row are not strictly increasing.
-    """
-    n, size = indptr.size - 1, indices.size
-    if indptr[0] != 0 or indptr[n] != size:
-        return 1
-    monotone = True
-    for i in range(n):
-        monotone &= indptr[i] <= indptr[i + 1]
-    if not monotone:
-        return 1
-    if size == 0:
-        return 0
-    largest = indices[0]
-    falls = 0  # over all neighbours, those across two rows included, which are then taken off
-    for k in range(1, size):
-        largest = max(largest, indices[k])
-        falls += indices[k] <= indices[k - 1]
-    if largest >= n_features:
-        return 2
-    for i in range(1, n):
-        k = np.uint64(indptr[i])
-        if indptr[i + 1] > k and k > 0:
-            falls -= indices[k] <= indices[k - np.uint64(1)]
-    return 3 if falls > 0 else 0
 
 
 @kernel

@@ -2,7 +2,6 @@
 
 from gapsvm.backends.cpu.dual import fill_table, sdca_steps, shuffle
 from gapsvm.backends.cpu.evaluate import (
-    check_structure,
     combination,
     evaluate,
     loss_sum,
@@ -13,7 +12,6 @@ from gapsvm.backends.cpu.gram import weighted_gram
 from gapsvm.backends.cpu.subgradient import subgradient_steps
 
 __all__ = [
-    "check_structure",
     "combination",
     "evaluate",
     "fill_table",
