@@ -1,0 +1,147 @@
+"""Reading svmlight text, and from a file to a model in a fresh process, beside the peers.
+
+    python benchmarks/files.py [--folder DIR] [--big-mb 500]
+
+Makes (once) plain-text files of imdb and of covtype, and one of at least ``--big-mb`` megabytes by
+repeating covtype, in DIR.  Readers: best of three.  Fits: from a fresh process to its end, best of
+three, kernels cached; every process prints its objective, and P is shown for each, so that nobody
+is faster by stopping early.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+sys.path[0] = str(Path(__file__).parents[1])
+
+from benchmarks.common import versions
+from gapsvm import datasets, read_svmlight, write_svmlight
+
+SKLEARN = """
+import sys, warnings; warnings.simplefilter("ignore")
+from sklearn.datasets import load_svmlight_file
+from sklearn.svm import LinearSVC
+X, y = load_svmlight_file(sys.argv[1])
+lam = float(sys.argv[2])
+m = LinearSVC(C=1 / (lam * X.shape[0]), loss="hinge", fit_intercept=False, tol=1e-2).fit(X, y)
+import numpy as np
+w = m.coef_[0]
+print(np.maximum(0, 1 - np.where(y == m.classes_[1], 1, -1) * (X @ w)).mean() + lam / 2 * w @ w)
+"""
+LIBLINEAR = """
+import sys
+from liblinear import commonutil, liblinearutil
+y, X = commonutil.svm_read_problem(sys.argv[1], return_scipy=True)
+lam = float(sys.argv[2])
+m = liblinearutil.train(y, X, f"-s 3 -c {1 / (lam * X.shape[0])} -e 0.01 -B -1 -q")
+import numpy as np
+w = np.ctypeslib.as_array(m.w, shape=(X.shape[1],))
+s = np.where(y == m.get_labels()[0], 1, -1)
+print(np.maximum(0, 1 - s * (X @ w)).mean() + lam / 2 * w @ w)
+"""
+GAPSVM = "from gapsvm.cli import main; main()"
+
+
+def text_file(folder: Path, name: str, scale: str, copies: int = 1) -> Path:
+    path = folder / f"{name}-{copies}.svm"
+    if not path.exists():
+        X, y = datasets.load(name, scale=scale)
+        X.data = X.data.round(6)
+        one = folder / f"{name}-one.svm"
+        write_svmlight(one, X, y)
+        with open(path, "wb") as out:
+            for _ in range(copies):
+                out.write(one.read_bytes())
+        one.unlink()
+    return path
+
+
+def best_of(run: object, times: int = 3) -> float:
+    seconds = []
+    for _ in range(times):
+        before = time.perf_counter()
+        run()  # type: ignore[operator]
+        seconds.append(time.perf_counter() - before)
+    return min(seconds)
+
+
+def reader_row(path: Path) -> None:
+    from sklearn.datasets import load_svmlight_file
+
+    size = path.stat().st_size / 1e6
+    read_svmlight(path)
+    one = best_of(lambda: read_svmlight(path))
+    two = best_of(lambda: read_svmlight(path, threads=2))
+    peer = best_of(lambda: load_svmlight_file(str(path)), 1)
+    print(
+        f"| {path.stem} | {size:.0f} | {size / one:.0f} | {size / two:.0f} | {one / two:.2f} | "
+        f"{size / peer:.0f} | {peer / one:.1f} |",
+        flush=True,
+    )
+
+
+def fit_row(path: Path, lam: float) -> None:
+    objectives = []
+
+    def process(code: str, *arguments: str) -> float:
+        command = [sys.executable, "-c", code, *arguments]
+        printed = ""
+
+        def run() -> None:
+            nonlocal printed
+            done = subprocess.run(command, check=True, capture_output=True, text=True)
+            printed = done.stdout.splitlines()[-1]
+
+        seconds = best_of(run)
+        last = json.loads(printed)
+        objectives.append(last["primal"][0] if isinstance(last, dict) else last)
+        return seconds
+
+    common = ("fit", str(path), "--lam", str(lam), "--bias", "none", "--gap", "1e-3", "--json")
+    process(GAPSVM, *common)  # compile
+    objectives.clear()
+    one = process(GAPSVM, *common)
+    two = process(GAPSVM, *common, "--threads", "2")
+    sklearn = process(SKLEARN, str(path), str(lam))
+    liblinear = process(LIBLINEAR, str(path), str(lam))
+    size = path.stat().st_size / 1e6
+    print(
+        f"| {path.stem} | {size:.0f} | {one:.2f} | {two:.2f} | {sklearn:.2f} | "
+        f"{sklearn / one:.1f} | {liblinear:.2f} | {liblinear / one:.1f} | "
+        + ", ".join(f"{value:.5f}" for value in objectives)
+        + " |",
+        flush=True,
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()) / "gapsvm-bench")
+    parser.add_argument("--big-mb", type=float, default=500)
+    args = parser.parse_args()
+    args.folder.mkdir(exist_ok=True)
+    imdb = text_file(args.folder, "imdb", "unit")
+    covtype = text_file(args.folder, "cov1", "max")
+    copies = int(np.ceil(args.big_mb * 1e6 / covtype.stat().st_size))
+    big = text_file(args.folder, "cov1", "max", copies)
+    print(versions("gapsvm", "numba", "numpy", "scikit-learn", "liblinear-official"))
+    print("| file | MB | MB/s | 2 threads | speed-up | scikit-learn MB/s | ratio |")
+    print("|---|---|---|---|---|---|---|")
+    for path in (imdb, covtype, big):
+        reader_row(path)
+    print("\n| fresh process | MB | s | 2 threads | scikit-learn | ratio | liblinear | ratio | P |")
+    print("|---|---|---|---|---|---|---|---|---|")
+    fit_row(imdb, 1e-4)
+    fit_row(big, 1e-5)
+
+
+if __name__ == "__main__":
+    main()
