@@ -77,6 +77,8 @@ class Fit:
     result: Result
     method: str
     """The method that produced the certified iterate."""
+    primal_at_zero: float
+    """P₀, to which the tolerance is relative."""
 
     @property
     def solution(self) -> Iterate:
@@ -163,7 +165,8 @@ def train(
             on_slice(now)
 
     stages = plan(problem, options.method, warm)
-    for stage in stages[now.stage :]:
+    while True:
+        stage = stages[now.stage]
         result = solve(
             problem,
             stage.solver,
@@ -179,19 +182,20 @@ def train(
             on_slice=report,
             evaluate_every=options.evaluate_every,
         )
-        now.stage, now.passes, now.checkpoint = now.stage + 1, now.passes + result.passes, None
+        passes = now.passes + result.passes
         status = Status.CONVERGED if result.gap <= target else result.status
         if now.best is not None and now.best.gap < result.gap:
-            now.best = replace(now.best, status=status, passes=now.passes)
+            best, method = replace(now.best, status=status, passes=passes), now.best_method
         else:
             trace = [] if now.best is None else now.best.trace
             run = replace(result.checkpoint, trace=_joined(trace, result.trace))
-            now.best = replace(result, status=status, passes=now.passes, checkpoint=run)
-            now.best_method = stage.method
-        if status not in _NEXT_STAGE or now.passes >= options.max_passes:
-            break
-    assert now.best is not None
-    return Fit(now.best, now.best_method)
+            best = replace(result, status=status, passes=passes, checkpoint=run)
+            method = stage.method
+        last = stage is stages[-1] or passes >= options.max_passes
+        if last or status not in _NEXT_STAGE:
+            return Fit(best, method, p0)
+        now.stage, now.passes, now.checkpoint = now.stage + 1, passes, None
+        now.best, now.best_method = best, method
 
 
 def _joined(before: list[Record], after: list[Record]) -> list[Record]:

@@ -63,12 +63,9 @@ def evaluate(
         columns, x = _row(X, i)
         margins[i] = x @ w[columns]
         combination[columns] += coef[i] * x
+    values = float(np.sum(weight * loss.value(sign * (margins + bias), t)))
     conjugates = float(np.sum(weight * loss.conjugate(alpha, t)))
-    return loss_sum(loss, margins, bias, sign, t, weight), conjugates, float(coef.sum())
-
-
-def loss_sum(loss: Curve, margins: Any, bias: float, sign: Any, t: Any, weight: Any) -> float:
-    return float(np.sum(weight * loss.value(sign * (margins + bias), t)))
+    return values, conjugates, float(coef.sum())
 
 
 def fill_table(

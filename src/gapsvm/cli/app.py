@@ -87,8 +87,8 @@ def fit(
     balanced: Annotated[bool, typer.Option("--balanced", help="Equal weight for classes.")] = False,
     seed: Annotated[int, typer.Option(help="Same seed, same model.")] = 0,
     threads: ThreadsOption = 1,
-    time_limit: Annotated[float | None, typer.Option(help="Seconds of training.")] = None,
-    max_passes: Annotated[float, typer.Option(help="Passes over the data.")] = 1000,
+    time_limit: Annotated[float | None, typer.Option(min=0, help="Seconds of training.")] = None,
+    max_passes: Annotated[float, typer.Option(min=0, help="Passes over the data.")] = 1000,
     trace: Annotated[Path | None, typer.Option(help="Every evaluation, as CSV.")] = None,
     checkpoint: Annotated[
         Path | None, typer.Option(help="Save the state here now and then.")

@@ -21,7 +21,7 @@ def run_data(name: str | None, folder: Path | None) -> None:
             console.print(f"[bold]{known}[/bold]  {datasets.describe(known)}", highlight=False)
         return
     dataset = datasets.load(name, folder=folder)
-    shape = getattr(dataset.X, "shape", (len(dataset.X),))
+    shape = getattr(dataset.X, "shape", None) or (len(dataset.X),)
     size = " × ".join(f"{k:,}" for k in shape)
     console.print(f"{name}: {size}; checksum right; {dataset.description}", highlight=False)
 
@@ -31,7 +31,7 @@ def run_convert(source: Path, folder: Path, single: bool, threads: int) -> None:
     console = Console(stderr=True)
     columns = (TextColumn("convert"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
     started = time.perf_counter()
-    with Progress(*columns, console=console, transient=True) as bar:
+    with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
         task = bar.add_task("convert", total=None)
         info = convert(
             source,
@@ -45,4 +45,6 @@ def run_convert(source: Path, folder: Path, single: bool, threads: int) -> None:
         f"{info.path}: {info.n_rows:,} rows × {info.n_features:,} features, "
         f"{info.n_values:,} values as {info.dtype}, in {seconds:.1f} s",
         highlight=False,
+        markup=False,
+        soft_wrap=True,
     )

@@ -31,7 +31,7 @@ def run_demo(gap: float, lam: float, plot: Path) -> None:
     with ProgressBar("demo") as bar:
         fit = train(problem, Options(tol=gap, evaluate_every=1, callbacks=bar.watch()))
     seconds = time.perf_counter() - started
-    console.print(certificate_table(fit, problem.primal_at_zero, seconds))
+    console.print(certificate_table(fit, seconds))
     solution = fit.solution
     errors = np.mean(np.where(X_test @ solution.w + solution.bias > 0, 1, -1) != y_test)
     console.print(f"test error {100 * errors:.2f} % on {X_test.shape[0]:,} rows")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import time
-from collections.abc import Callable
+import warnings
 from dataclasses import astuple, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
@@ -20,11 +20,12 @@ from gapsvm.data.files import load_data
 from gapsvm.data.matrix import checked_rows
 from gapsvm.losses import Loss, get_loss
 from gapsvm.modelfile import LinearModel, write_liblinear, write_model
-from gapsvm.problem import Bias, LinearProblem
+from gapsvm.problem import Bias, LinearProblem, check_weights
 from gapsvm.progress import ProgressBar
 from gapsvm.trace import Record, Status
 from gapsvm.train import Fit, Options, Training, train, train_all
 
+_PLAIN: Any = {"highlight": False, "markup": False, "soft_wrap": True}
 CERTIFIED, BUDGET_ENDED = 0, 2
 """Exit codes; an error is 1."""
 
@@ -68,16 +69,18 @@ def run_fit(request: FitRequest) -> int:
     )
     read_seconds = time.perf_counter() - started
     size = f"{X.shape[0]:,} rows × {X.shape[1]:,} features"
-    console.print(f"{request.data}: {size}, read in {read_seconds:.2f} s", highlight=False)
+    console.print(f"{request.data}: {size}, read in {read_seconds:.2f} s", **_PLAIN)
     parameters = {"epsilon": request.epsilon} if "epsilon" in request.loss else {}
     loss = get_loss(request.loss, **parameters)
     classes, targets, labels = _targets(y, loss)
     weight = _weights(request, labels, classes, X.shape[0])
     total = float(X.shape[0] if weight is None else weight.sum())
+    if request.lam is None and not 0 < request.C < np.inf:
+        raise ValueError(f"--C must be positive and finite, got {request.C:g}")
     lam = request.lam if request.lam is not None else 1.0 / (request.C * total)
     started = time.perf_counter()
     with ProgressBar("fit", delay=1.0) as bar:
-        fits, p0 = _train(request, X, targets, loss, lam, weight, bar)
+        fits = _train(request, X, targets, loss, lam, weight, bar)
     seconds = time.perf_counter() - started
     model = _model(request, fits, classes, loss, lam)
     if request.model is not None:
@@ -92,9 +95,9 @@ def run_fit(request: FitRequest) -> int:
     else:
         if len(fits) > 1:
             console.print(f"{len(fits)} one-vs-rest problems; the one with the largest gap:")
-        console.print(certificate_table(worst, p0, seconds))
+        console.print(certificate_table(worst, seconds))
         if request.model is not None:
-            console.print(f"model: {request.model}")
+            console.print(f"model: {request.model}", **_PLAIN)
     return CERTIFIED if converged else BUDGET_ENDED
 
 
@@ -123,20 +126,26 @@ def _targets(y: Any, loss: Loss) -> tuple[Any, list[Any], Any]:
 def _weights(request: FitRequest, labels: Any, classes: Any, n: int) -> Any:
     weight = None
     if request.weights is not None:
-        weight = np.loadtxt(request.weights, dtype=np.float64, ndmin=1)
+        with warnings.catch_warnings(action="ignore"):  # an empty file: said below, in our words
+            weight = np.loadtxt(request.weights, dtype=np.float64, ndmin=1)
         if weight.shape != (n,):
             raise ValueError(f"{request.weights} holds {weight.size} weights for {n} rows")
+        check_weights(weight, n)
+    if labels is not None:
+        mass = np.bincount(labels, weights=weight, minlength=len(classes))
+        if not mass.all():
+            empty = classes[mass == 0].tolist()
+            raise ValueError(f"every class needs a positive weight; all zero: {empty}")
     if request.balanced:
         if labels is None:
             raise ValueError("--balanced needs classes; this loss is for regression")
-        mass = np.bincount(labels, weights=weight, minlength=len(classes))
         weight = (mass.sum() / (len(classes) * mass))[labels] * (1.0 if weight is None else weight)
     return weight
 
 
 def _train(
     request: FitRequest, X: Any, targets: list[Any], loss: Loss, lam: float, weight: Any, bar: Any
-) -> tuple[list[Fit], float]:
+) -> list[Fit]:
     options = request.options
     if len(targets) > 1:
         if request.checkpoint is not None or request.resume is not None:
@@ -153,7 +162,7 @@ def _train(
             threads=request.threads,
             watch=lambda k: bar.watch(k, len(targets)),
         )
-        return fits, 1.0
+        return fits
     problem = LinearProblem(
         checked_rows(X, get_backend()),
         targets[0],
@@ -164,36 +173,40 @@ def _train(
         bias_scale=request.bias_scale,
     )
     options = replace(options, callbacks=bar.watch())
-    resume = _load(request.resume, problem)
-    save = _saver(request, problem)
-    fit = train(problem, options, resume=resume, on_slice=save)
-    return [fit], problem.primal_at_zero
+    saver = _Saver(request, problem)
+    fit = train(problem, options, resume=saver.load(), on_slice=saver)
+    if not fit.result.converged:
+        saver.save()
+    return [fit]
 
 
-def _load(path: Path | None, problem: LinearProblem) -> Training | None:
-    if path is None:
-        return None
-    training = load_tree(path, fingerprint(problem))
-    if not isinstance(training, Training):
-        raise CheckpointError(f"{path} is not a checkpoint of gapsvm fit")
-    return training
+class _Saver:
+    """Writes where the training stands every so many seconds, and reads it back."""
 
+    def __init__(self, request: FitRequest, problem: LinearProblem) -> None:
+        self.request = request
+        self.mark = {**fingerprint(problem), "method": request.options.method}
+        self.last = time.monotonic()
+        self.training: Training | None = None
 
-def _saver(request: FitRequest, problem: LinearProblem) -> Callable[[Training], None] | None:
-    """Writes the training every so many seconds."""
-    path = request.checkpoint
-    if path is None:
-        return None
-    mark = fingerprint(problem)
-    last = time.monotonic()
+    def load(self) -> Training | None:
+        path = self.request.resume
+        if path is None:
+            return None
+        training = load_tree(path, self.mark)
+        if not isinstance(training, Training):
+            raise CheckpointError(f"{path} is not a checkpoint of gapsvm fit")
+        return training
 
-    def save(training: Training) -> None:
-        nonlocal last
-        if time.monotonic() - last >= request.checkpoint_every:
-            save_tree(path, training, mark)
-            last = time.monotonic()
+    def __call__(self, training: Training) -> None:
+        self.training = training
+        if time.monotonic() - self.last >= self.request.checkpoint_every:
+            self.save()
 
-    return save
+    def save(self) -> None:
+        if self.request.checkpoint is not None and self.training is not None:
+            save_tree(self.request.checkpoint, self.training, self.mark)
+            self.last = time.monotonic()
 
 
 def _model(

@@ -36,6 +36,10 @@ def run_inspect(data: Path, as_json: bool, threads: int, label: str | None) -> N
     Console().print(table)
 
 
+def _label(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
 def _shown(value: Any) -> str:
     return f"{value:,}" if isinstance(value, int) else f"{value:.6g}"
 
@@ -60,5 +64,5 @@ def describe(X: Any, y: Any) -> dict[str, Any]:
         "norm_min": float(norms.min()),
         "norm_mean": float(norms.mean()),
         "norm_max": float(norms.max()),
-        "labels": {f"{v:g}": int(k) for v, k in zip(values, frequencies)},
+        "labels": {_label(v): int(k) for v, k in zip(values, frequencies)},
     }

@@ -7,13 +7,13 @@ from rich.table import Table
 from gapsvm.train import Fit
 
 
-def certificate_table(fit: Fit, primal_at_zero: float, seconds: float) -> Table:
+def certificate_table(fit: Fit, seconds: float) -> Table:
     """What a fit proved and what it took."""
     certificate = fit.result.certificate
     table = Table(show_header=False, box=None, pad_edge=False)
     table.add_row("primal", f"{certificate.primal:.10f}", "objective of this model")
     table.add_row("dual", f"{certificate.dual:.10f}", "no model has a lower objective")
-    relative = certificate.gap / primal_at_zero if primal_at_zero else 0.0
+    relative = certificate.gap / fit.primal_at_zero if fit.primal_at_zero else 0.0
     table.add_row(
         "gap", f"{certificate.gap:.2e}", f"{relative:.1e} of P(0): {fit.result.status.value}"
     )

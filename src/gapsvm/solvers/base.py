@@ -186,7 +186,9 @@ class _Loop:
 
     def advance(self, max_passes: float) -> None:
         left = math.ceil((max_passes - self.passes) * self.problem.n_rows)
-        budget = max(1, min(self.problem.slice_rows, left))
+        visited = self.solver.progress(self.problem, self.run.state).rows_visited
+        grain = self.problem.slice_rows - visited % self.problem.slice_rows  # a break shifts none
+        budget = max(1, min(grain, left))
         before = time.perf_counter()
         self.run.state = self.solver.advance(self.problem, self.run.state, self.backend, budget)
         self.run.seconds += time.perf_counter() - before

@@ -60,19 +60,3 @@ def evaluate(X, loss, w, bias, alpha, sign, t, weight, scale, margins, combinati
         dual += d
         mass += m
     return primal, dual, mass
-
-
-@kernel
-def loss_sum(loss, margins, bias, sign, t, weight):
-    """Σ s_i φ(z_i) at z_i = σ_i(margins_i + bias); sums in blocks as above."""
-    n = margins.size
-    signs, ts, weights = min(sign.size, 2) - 1, min(t.size, 2) - 1, min(weight.size, 2) - 1
-    total = 0.0
-    for first in range(0, n, 256):
-        part = 0.0
-        for i in range(first, min(first + 256, n)):
-            z = sign[i * signs] * (margins[i] + bias)
-            value, _ = value_and_conjugate(loss, z, 0.0, t[i * ts])
-            part += weight[i * weights] * value
-        total += part
-    return total

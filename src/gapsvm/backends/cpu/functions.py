@@ -4,7 +4,6 @@ from gapsvm.backends.cpu.dual import fill_table, sdca_steps, shuffle
 from gapsvm.backends.cpu.evaluate import (
     combination,
     evaluate,
-    loss_sum,
     margins,
     sq_norms,
 )
@@ -15,7 +14,6 @@ __all__ = [
     "combination",
     "evaluate",
     "fill_table",
-    "loss_sum",
     "margins",
     "sdca_steps",
     "shuffle",

@@ -1,0 +1,287 @@
+"""``predict``, ``inspect``, ``path``, ``convert``, ``data``, ``demo`` and the help."""
+
+from __future__ import annotations
+
+import functools
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from commands import Command, same_bits
+
+import gapsvm
+from gapsvm.modelfile import read_model
+
+COMMANDS = ["fit", "predict", "inspect", "path", "convert", "data", "demo"]
+
+
+@pytest.fixture
+def model(run: Command, two_classes: Path, tmp_path: Path) -> Path:
+    path = tmp_path / "model.safetensors"
+    assert run("fit", two_classes, "--model", path).code == 0
+    return path
+
+
+# -- predict ---------------------------------------------------------------------------------------
+
+
+def test_predict_prints_labels_and_says_how_many_are_right(
+    run: Command, model: Path, two_classes: Path
+) -> None:
+    code, out, err = run("predict", model, two_classes)
+    X, y, _ = gapsvm.read_svmlight(two_classes)
+    predicted = np.array([float(line) for line in out.splitlines()])
+    assert code == 0
+    assert np.array_equal(predicted, read_model(model).predict(X))
+    accuracy = np.mean(predicted == y)
+    assert f"accuracy {accuracy:.6g}" in err
+    assert f"error {1 - accuracy:.6g}" in err
+
+
+def test_scores_are_exact(run: Command, model: Path, two_classes: Path) -> None:
+    _, out, _ = run("predict", model, two_classes, "--scores")
+    X, _, _ = gapsvm.read_svmlight(two_classes)
+    scores = np.array([float(line) for line in out.splitlines()])
+    assert np.array_equal(scores, read_model(model).decision_function(X))
+
+
+def test_scores_of_three_classes_are_three_to_a_line(
+    run: Command, three_classes: Path, tmp_path: Path
+) -> None:
+    model = tmp_path / "three.safetensors"
+    assert run("fit", three_classes, "--model", model).code == 0
+    lines = run("predict", model, three_classes, "--scores").out.splitlines()
+    assert {len(line.split()) for line in lines} == {3}
+    labels = run("predict", model, three_classes).out.splitlines()
+    assert {float(label) for label in labels} <= {1.0, 2.0, 3.0}
+
+
+def test_output_goes_to_a_file(
+    run: Command, model: Path, two_classes: Path, tmp_path: Path
+) -> None:
+    printed = run("predict", model, two_classes, "--threads", "2").out
+    outcome = run("predict", model, two_classes, "--output", tmp_path / "labels.txt")
+    assert outcome.out == ""
+    assert "240 rows" in outcome.err
+    assert (tmp_path / "labels.txt").read_text() == printed
+
+
+def test_predict_json(run: Command, model: Path, two_classes: Path, tmp_path: Path) -> None:
+    output = tmp_path / "labels.txt"
+    code, out, err = run("predict", model, two_classes, "--json", "--output", output)
+    summary = json.loads(out)
+    assert (code, err) == (0, "")
+    assert summary["rows"] == 240
+    assert summary["accuracy"] + summary["error"] == pytest.approx(1)
+    assert len(output.read_text().splitlines()) == 240
+
+
+def test_predict_with_a_liblinear_model(
+    run: Command, model: Path, two_classes: Path, tmp_path: Path
+) -> None:
+    text = tmp_path / "model.liblinear"
+    assert run("fit", two_classes, "--model", text).code == 0
+    ours, theirs = run("predict", model, two_classes), run("predict", text, two_classes)
+    assert list(map(float, ours.out.split())) == list(map(float, theirs.out.split()))
+
+
+def test_predict_a_regression(run: Command, responses: Path, tmp_path: Path) -> None:
+    model = tmp_path / "svr.safetensors"
+    assert run("fit", responses, "--loss", "huber", "--model", model).code == 0
+    code, out, err = run("predict", model, responses)
+    _, y, _ = gapsvm.read_svmlight(responses)
+    miss = np.array(out.split(), dtype=float) - y
+    assert code == 0
+    assert f"mse {np.mean(miss**2):.6g}" in err
+    assert f"mae {np.mean(np.abs(miss)):.6g}" in err
+    summary = json.loads(run("predict", model, responses, "--json").out)
+    assert summary["mse"] == pytest.approx(np.mean(miss**2))
+
+
+def test_predict_rows_that_use_fewer_features(run: Command, model: Path, tmp_path: Path) -> None:
+    (tmp_path / "narrow.svm").write_text("1 1:1\n")
+    assert run("predict", model, tmp_path / "narrow.svm").code == 0
+
+
+# -- inspect ---------------------------------------------------------------------------------------
+
+
+def test_inspect(run: Command, two_classes: Path) -> None:
+    X, y, _ = gapsvm.read_svmlight(two_classes)
+    code, out, err = run("inspect", two_classes)
+    assert (code, err) == (0, "")
+    for word in ("rows", "features", "density", "norm max", "labels", f"-1: {np.sum(y < 0)}"):
+        assert word in out
+    facts = json.loads(run("inspect", two_classes, "--json", "--threads", "2").out)
+    norms = np.sqrt(X.multiply(X).sum(axis=1))
+    assert (facts["rows"], facts["features"], facts["stored_values"]) == (*X.shape, X.nnz)
+    assert facts["density"] == pytest.approx(X.nnz / 1920)
+    assert facts["norm_max"] == pytest.approx(norms.max())
+    assert facts["norm_mean"] == pytest.approx(norms.mean())
+    assert facts["values_per_row_max"] == np.diff(X.indptr).max()
+    assert facts["labels"] == {"-1": int(np.sum(y < 0)), "1": int(np.sum(y > 0))}
+
+
+def test_inspect_a_table(run: Command, tmp_path: Path) -> None:
+    pytest.importorskip("polars")
+    (tmp_path / "table.csv").write_text("answer,a,b\n1,0.5,2\n0,1.5,0\n0,0,0\n")
+    code, out, _ = run("inspect", tmp_path / "table.csv", "--label", "answer", "--json")
+    facts = json.loads(out)
+    assert code == 0
+    assert (facts["rows"], facts["features"], facts["empty_rows"]) == (3, 2, 1)
+    assert facts["labels"] == {"0": 2, "1": 1}
+
+
+def test_labels_in_words(run: Command, tmp_path: Path) -> None:
+    pytest.importorskip("polars")
+    table, model = tmp_path / "table.csv", tmp_path / "model"
+    lines = ["a,b,kind", *(f"{k % 7},{k % 3},{'cat' if k % 7 < 3 else 'dog'}" for k in range(40))]
+    table.write_text("\n".join(lines) + "\n")
+    assert "cat: 18" in run("inspect", table).out
+    assert run("fit", table, "--model", model).code == 0
+    code, out, err = run("predict", model, table)
+    assert code == 0
+    assert set(out.split()) == {"cat", "dog"}
+    assert "accuracy 1" in err
+
+
+# -- path ------------------------------------------------------------------------------------------
+
+
+def test_path_at_given_lams(run: Command, two_classes: Path) -> None:
+    lams = ("--lam", "1", "--lam", "0.1", "--lam", "0.01")
+    code, out, err = run("path", two_classes, *lams)
+    header, *lines = out.splitlines()
+    assert (code, err) == (0, "")
+    assert header.split() == ["λ", "primal", "dual", "gap", "‖w‖", "passes", "method"]
+    assert [float(line.split()[0]) for line in lines] == [1, 0.1, 0.01]
+    for line in lines:
+        _, primal, dual, gap, *_ = line.split()
+        assert float(primal) - float(dual) <= float(gap) + 1e-8
+    X, y, _ = gapsvm.read_svmlight(two_classes)
+    exact = gapsvm.LinearSVC(lam=0.01, tol=1e-9).fit(X, y).primal_objective_
+    assert float(lines[-1].split()[1]) == pytest.approx(exact, abs=1e-3)
+
+
+def test_path_options(run: Command, two_classes: Path, responses: Path) -> None:
+    assert len(run("path", two_classes, "--n-lams", "4").out.splitlines()) == 5
+    header, *lines = run(
+        "path", two_classes, "--test", two_classes, "--lam", "0.1"
+    ).out.splitlines()
+    assert header.split()[-2:] == ["test", "error"]
+    assert 0 < float(lines[0].split()[-1]) < 0.5
+    free = run("path", two_classes, "--lam", "0.1").out.splitlines()[1].split()
+    none = run("path", two_classes, "--lam", "0.1", "--no-intercept").out.splitlines()[1].split()
+    assert float(free[1]) < float(none[1])
+    other = run("path", two_classes, "--lam", "0.1", "--loss", "logistic")
+    assert other.code == 0
+    assert other.out.splitlines()[1].split()[1] != free[1]
+    regression = ("--loss", "epsilon_insensitive", "--lam", "0.1", "--test", responses)
+    assert run("path", responses, *regression).code == 0
+
+
+def test_path_says_when_a_point_is_not_certified(
+    run: Command, two_classes: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    short = functools.partial(gapsvm.svm_path, method="sdca", max_iter=1)
+    monkeypatch.setattr("gapsvm.cli.path.svm_path", short)
+    assert run("path", two_classes, "--gap", "1e-9", "--lam", "1e-3").code == 2
+
+
+# -- convert ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_a_converted_folder_gives_the_same_model(
+    dtype: str, run: Command, two_classes: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "two.gsv"
+    code, out, err = run("convert", two_classes, folder, "--dtype", dtype, "--threads", "2")
+    assert (code, out) == (0, "")
+    assert "240 rows × 8 features" in err
+    assert dtype in err
+    assert (folder / "header.json").is_file()
+    assert np.load(folder / "data.npy").dtype == dtype
+    assert run("fit", two_classes, "--dtype", dtype, "--model", tmp_path / "a").code == 0
+    assert run("fit", folder, "--model", tmp_path / "b").code == 0
+    assert same_bits(tmp_path / "a", tmp_path / "b")
+    text, mapped = (run("predict", tmp_path / "a", data).out for data in (two_classes, folder))
+    assert text == mapped
+    assert json.loads(run("inspect", folder, "--json").out)["rows"] == 240
+    assert run("path", folder, "--lam", "0.1").code == 0
+
+
+# -- data and demo ---------------------------------------------------------------------------------
+
+
+def test_data_lists_all_sets(run: Command) -> None:
+    code, out, err = run("data")
+    assert (code, err) == (0, "")
+    for name in gapsvm.datasets.names():
+        assert name in out
+
+
+def test_data_checks_the_set_that_ships(run: Command) -> None:
+    code, out, err = run("data", "a9a")
+    assert (code, err) == (0, "")
+    assert out.startswith("a9a: 32,561 × 123; checksum right")
+
+
+def test_demo(run: Command, tmp_path: Path) -> None:
+    plot = tmp_path / "plot.png"
+    code, out, _ = run("demo", "--gap", "1e-2", "--lam", "1e-3", "--plot", plot)
+    assert code == 0
+    for word in ("32,561 rows", "primal", "dual", "gap", "test error", str(plot)):
+        assert word in out
+    assert plot.read_bytes().startswith(b"\x89PNG")
+
+
+# -- help ------------------------------------------------------------------------------------------
+
+
+def test_help(run: Command) -> None:
+    for arguments in ((), ("--help",)):
+        code, out, err = run(*arguments)
+        assert (code, err) == (0, "")
+        assert all(command in out for command in COMMANDS)
+        assert "Exit codes" in out
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_of_every_command(command: str, run: Command) -> None:
+    code, out, err = run(command, "--help")
+    assert (code, err) == (0, "")
+    assert f"gapsvm {command}" in out
+    assert "Traceback" not in out
+
+
+def test_every_option_of_fit_is_explained(run: Command) -> None:
+    out = run("fit", "--help").out
+    for option in ("--gap", "--lam", "--C", "--loss", "--method", "--bias", "--weights", "--seed"):
+        assert option in out
+    for option in ("--threads", "--time-limit", "--trace", "--checkpoint", "--resume", "--json"):
+        assert option in out
+
+
+def test_version(run: Command) -> None:
+    assert run("--version") == (0, f"gapsvm {gapsvm.__version__}\n", "")
+
+
+def test_fit_imports_nothing_heavy(two_classes: Path, tmp_path: Path) -> None:
+    program = (
+        "import sys\n"
+        "from gapsvm.cli import main\n"
+        "try:\n"
+        "    main(sys.argv[1:])\n"
+        "except SystemExit as end:\n"
+        "    assert end.code == 0, end.code\n"
+        "heavy = {'sklearn', 'torch', 'dask', 'pandas', 'polars', 'matplotlib'}\n"
+        "assert not heavy & sys.modules.keys(), heavy & sys.modules.keys()\n"
+    )
+    options = ("fit", two_classes, "--model", tmp_path / "model", "--trace", tmp_path / "trace")
+    command = [sys.executable, "-c", program, *map(str, options)]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert ended.returncode == 0, ended.stderr
