@@ -30,6 +30,7 @@ import sys, warnings; warnings.simplefilter("ignore")
 from sklearn.datasets import load_svmlight_file
 from sklearn.svm import LinearSVC
 X, y = load_svmlight_file(sys.argv[1])
+X.indices, X.indptr = X.indices.astype("int32"), X.indptr.astype("int32")  # else it is refused
 lam = float(sys.argv[2])
 m = LinearSVC(C=1 / (lam * X.shape[0]), loss="hinge", fit_intercept=False, tol=1e-2).fit(X, y)
 import numpy as np

@@ -55,7 +55,13 @@ class ProgressBar:
 
     def _open(self) -> None:
         from rich.console import Console
-        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+        from rich.progress import (
+            BarColumn,
+            Progress,
+            TextColumn,
+            TimeElapsedColumn,
+            TimeRemainingColumn,
+        )
 
         self.bar = Progress(
             TextColumn("{task.description}"),
@@ -65,6 +71,8 @@ class ProgressBar:
                 " → {task.fields[record].target:.1e}"
             ),
             TimeElapsedColumn(),
+            TextColumn("left"),
+            TimeRemainingColumn(),
             console=Console(stderr=True),
         )
         self.bar.start()
