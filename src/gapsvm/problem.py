@@ -108,6 +108,15 @@ class LinearProblem:
         """‖x_i‖²."""
         return self.rows.sq_norms
 
+    @cached_property
+    def mean_sq_norm(self) -> float:
+        return float(np.mean(self.sq_norms))
+
+    @cached_property
+    def mean_abs_target(self) -> float:
+        """The mean of |t|: 1 for margin losses."""
+        return float(np.mean(np.abs(self.t)))
+
     @property
     def slice_rows(self) -> int:
         values_per_row = 8 + self.rows.n_stored // max(self.n_rows, 1)

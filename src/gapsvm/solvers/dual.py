@@ -109,8 +109,8 @@ class SDCA:
         the size of the targets, however large λ is.
         """
         if problem.bias == "free":
-            reach = problem.lam * float(np.mean(np.abs(problem.t)))
-            return max(0.1 * float(np.mean(problem.sq_norms)), reach) or 1.0
+            reach = problem.lam * problem.mean_abs_target
+            return max(0.1 * problem.mean_sq_norm, reach) or 1.0
         return problem.bias_ratio
 
     def advance(
