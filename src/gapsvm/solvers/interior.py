@@ -51,6 +51,8 @@ class InteriorState:
     best: Iterate
     best_gap: float = math.inf
     since_best: int = 0
+    broken: bool = False
+    """The normal equations could not be factorised any more."""
     steps: int = 0
 
 
@@ -68,18 +70,21 @@ class InteriorPoint:
             )
         n, d = problem.rows.shape
         upper, bounded = _upper(curve)
-        u = np.where(bounded, 0.5 * upper, 1.0) * np.ones(n)
+        # Multipliers start at the size of what they have to balance: the mean |t − z| at w = 0.
+        bias = problem.bias_at_zero if problem.loss.kind == "response" else 0.0
+        size = max(float(np.mean(np.abs(problem.t - bias))), 1e-12)
+        u = np.where(bounded, 0.5 * upper, size / (curve.gamma or 1.0)) * np.ones(n)
         slack = np.where(bounded, upper - u, 1.0)
-        zeta = np.ones_like(u)
-        upsilon = bounded * np.ones_like(u)
+        zeta = np.full_like(u, size)
+        upsilon = bounded * zeta
         gram = None
         if n < d:
             X = problem.rows.to_scipy()
             product = X @ X.T
             gram = np.asarray(product.todense() if hasattr(product, "todense") else product, float)
         w = np.zeros(d)
-        start = Iterate(w, 0.0, np.zeros(n))
-        return InteriorState(w, 0.0, u, slack, zeta, upsilon, gram, start)
+        start = Iterate(w, bias, np.zeros(n))
+        return InteriorState(w, bias, u, slack, zeta, upsilon, gram, start)
 
     def advance(
         self, problem: LinearProblem, state: InteriorState, backend: Backend, budget: int
@@ -89,7 +94,7 @@ class InteriorPoint:
             try:
                 return self._advance(problem, state, backend)
             except LinAlgError:  # the matrix lost its last digits: what is known is the best
-                state.since_best = _STALL
+                state.broken = True
                 return state
 
     def _advance(
@@ -133,11 +138,15 @@ class InteriorPoint:
         return state.best
 
     def progress(self, problem: LinearProblem, state: InteriorState) -> Progress:
-        near = 1e-11 * problem.primal_at_zero
+        p0 = problem.primal_at_zero
+        if state.best_gap > p0:  # still on the way in
+            patience = 5 * _STALL
+        else:
+            patience = _STALL if state.best_gap > 1e-11 * p0 else _POLISH
         return Progress(
             state.steps * problem.n_rows,
             gap_hint=state.best_gap,
-            exhausted=state.since_best >= (_STALL if state.best_gap > near else _POLISH),
+            exhausted=state.broken or state.since_best >= patience,
         )
 
 
