@@ -36,6 +36,8 @@ _SMALL = 2e6
 _INTERIOR_WIDTH = 4000
 """Largest min(n, d) whose normal equations are formed without being asked."""
 _INTERIOR_STEPS = 30
+_WIDE, _COARSE = 1 << 19, 5e-5
+"""From so many features on, w is kept in float32 for gaps no finer than this."""
 
 
 _NEXT_STAGE = (Status.MAX_PASSES, Status.TOO_SLOW, Status.STALLED)
@@ -98,7 +100,9 @@ class Stage:
     """A tighter tolerance than the user's, where it costs nothing."""
 
 
-def plan(problem: LinearProblem, method: str, warm: Iterate | None = None) -> list[Stage]:
+def plan(
+    problem: LinearProblem, method: str, warm: Iterate | None = None, tol: float = 0.0
+) -> list[Stage]:
     """The solvers to run, in order, until one of them reaches the tolerance.
 
     auto: small problems are solved exactly by the interior point.  The others start with SDCA and
@@ -113,7 +117,10 @@ def plan(problem: LinearProblem, method: str, warm: Iterate | None = None) -> li
         raise ValueError(f"unknown method {method!r}; choose one of {', '.join(METHODS)}")
     if method == "pegasos":
         return [Stage("pegasos", Pegasos())]
-    sdca = SDCA() if warm is None else SDCA(alpha=warm.alpha, bias=warm.bias)
+    single = problem.n_features >= _WIDE and tol * problem.primal_at_zero >= _COARSE
+    sdca = SDCA(single=single)
+    if warm is not None:
+        sdca = SDCA(alpha=warm.alpha, bias=warm.bias, single=single)
     if method == "sdca":
         return [Stage("sdca", sdca)]
     if method == "interior":
@@ -164,7 +171,7 @@ def train(
         if on_slice is not None:
             on_slice(now)
 
-    stages = plan(problem, options.method, warm)
+    stages = plan(problem, options.method, warm, options.tol)
     while True:
         stage = stages[now.stage]
         result = solve(

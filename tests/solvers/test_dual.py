@@ -137,3 +137,15 @@ def test_rows_without_weight_are_never_visited():
     result = solve(p, SDCA(), gap=1e-6)
     assert result.converged
     assert not result.solution.alpha[::3].any()
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("bias", ["none", "free"])
+def test_single_precision_weights_reach_a_coarse_gap(layout, bias):
+    """w in float32 drifts; the certificate is float64 all the same and bounds P − P*."""
+    p = problem("hinge", 300, 20, layout=layout, dtype=np.float32, lam=0.01, bias=bias)
+    result = solve(p, SDCA(single=True), gap=1e-3, max_passes=2000)
+    best = solve(p, InteriorPoint(), gap=1e-10)
+    assert result.converged
+    assert result.solution.w.dtype == np.float64
+    assert -1e-9 <= result.certificate.primal - best.certificate.primal <= result.gap + 1e-9
