@@ -54,8 +54,10 @@ def test_sdca_steps(name, layout, index, dtype, ratio):
     got = []
     order = rng.permutation(N).astype(np.uint32)
     for backend in (CPU, REFERENCE):
-        table, w = np.empty(4 * N), np.zeros(D)
-        backend.fill_table(table, start, norms + ratio, *row_scalars(loss), 0.4)
+        sign, t, weight = row_scalars(loss)
+        c = 0.4 * sign * weight
+        table = np.stack(np.broadcast_arrays(start, abs(c) * (norms + ratio), c, t), axis=1).ravel()
+        w = np.zeros(D)
         mass = table[2::4] * table[::4]
         backend.combination(X, mass, w)
         bias, mine, numbers = ratio * float(mass.sum()), order.copy(), []

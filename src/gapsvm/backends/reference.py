@@ -68,16 +68,6 @@ def evaluate(
     return values, conjugates, float(coef.sum())
 
 
-def fill_table(
-    table: Any, alpha: Any, sq_norms: Any, sign: Any, t: Any, weight: Any, scale: float
-) -> None:
-    rows = table.reshape(-1, 4)
-    rows[:, 0] = alpha
-    rows[:, 2] = scale * sign * weight
-    rows[:, 1] = np.abs(rows[:, 2]) * sq_norms
-    rows[:, 3] = t
-
-
 def sdca_steps(
     X: Dense | CSR,
     loss: Curve,

@@ -78,9 +78,10 @@ class SDCA:
         alpha = np.zeros(1) if self.alpha is None else np.clip(self.alpha, curve.lo, curve.hi)
         sq_norms = problem.sq_norms + ratio if ratio else problem.sq_norms
         table = np.empty(4 * problem.n_rows)
-        backend.fill_table(
-            table, alpha, sq_norms, problem.sign, problem.t, problem.weight, problem.scale
-        )
+        table[0::4] = alpha
+        table[2::4] = problem.scale * problem.sign * problem.weight
+        table[1::4] = np.abs(problem.scale * problem.weight) * sq_norms
+        table[3::4] = problem.t
         w = np.empty(problem.n_features)  # not zeros(): NumPy asks for huge pages here only
         w.fill(0.0)
         bias = centre = problem.bias_at_zero

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from gapsvm.backends.cpu.jit import kernel, prefetch
-from gapsvm.backends.cpu.losses import row_step
+from gapsvm.backends.cpu.losses import row_step, value_and_conjugate
 from gapsvm.backends.cpu.rows import prefetch_row, row_axpy, row_dot
 
 _ONE, _TWO, _THREE, _FOUR = (np.uint64(k) for k in (1, 2, 3, 4))
@@ -32,40 +32,28 @@ def sdca_steps(X, loss, table, order, start, stop, kept, w, bias, ratio, thresho
             ahead = order[k + _FAR]
             prefetch(table, _FOUR * ahead)
             prefetch_row(X, ahead, order[k + _MID], order[k + _NEAR])
-        i = order[k]
+        i = np.uint64(order[k])
         k4 = _FOUR * i
         a, q, c, t = table[k4], table[k4 + _ONE], table[k4 + _TWO], table[k4 + _THREE]
         z = row_dot(X, i, w) + bias
         if c < 0:
             z = -z
-        v, row_gap, new = row_step(loss, a, z, t, q)
+        v, new = row_step(loss, a, z, t, q)
         if v < -threshold:
             continue
-        order[kept] = i
+        order[kept] = order[k]
         kept += 1
-        worst = max(worst, v)
-        gap += abs(c) * row_gap
+        if v <= 0.0:
+            continue
+        if v > worst:
+            worst = v
+        value, conjugate = value_and_conjugate(loss, z, a, t)
+        gap += abs(c) * (value + conjugate + a * z)
         if new != a:
             table[k4] = new
             row_axpy(X, i, c * (new - a), w)
             bias += ratio * c * (new - a)
     return kept, bias, worst, gap
-
-
-@kernel
-def fill_table(table, alpha, sq_norms, sign, t, weight, scale):
-    """table[4i:4i+4] = (α_i, q_i, c_i, t_i): c_i = scale·sign_i·weight_i, q_i = |c_i|·sq_norms_i.
-
-    alpha, sign, t and weight are arrays of n numbers, or of one that holds for all rows.
-    """
-    alphas, signs = min(alpha.size, 2) - 1, min(sign.size, 2) - 1
-    ts, weights = min(t.size, 2) - 1, min(weight.size, 2) - 1
-    for i in range(sq_norms.size):
-        c = scale * sign[i * signs] * weight[i * weights]
-        table[4 * i] = alpha[i * alphas]
-        table[4 * i + 1] = abs(c) * sq_norms[i]
-        table[4 * i + 2] = c
-        table[4 * i + 3] = t[i * ts]
 
 
 @kernel

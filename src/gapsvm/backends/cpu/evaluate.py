@@ -1,30 +1,38 @@
-"""One look at all rows: their norms, their margins, their part of P and D."""
+"""One look at all rows: their norms, their margins, their part of P and D.
+
+Rows are numbered by unsigned integers everywhere: a signed number is checked for wrap-around,
+and a second type of number would compile every function of ``rows`` once more.
+"""
 
 from __future__ import annotations
+
+import numpy as np
 
 from gapsvm.backends.cpu.jit import kernel
 from gapsvm.backends.cpu.losses import value_and_conjugate
 from gapsvm.backends.cpu.rows import row_axpy, row_dot, row_sq_norm
 
+_BLOCK = np.uint64(256)  # rows whose parts are summed apart
+
 
 @kernel
 def sq_norms(X, out):
     """out_i = ‖x_i‖² in float64."""
-    for i in range(out.size):
+    for i in range(np.uint64(out.size)):
         out[i] = row_sq_norm(X, i)
 
 
 @kernel
 def margins(X, w, out):
     """out_i = ⟨x_i, w⟩."""
-    for i in range(out.size):
+    for i in range(np.uint64(out.size)):
         out[i] = row_dot(X, i, w)
 
 
 @kernel
 def combination(X, coef, out):
     """out += Σ coef_i x_i.  Modified in place: out."""
-    for i in range(coef.size):
+    for i in range(np.uint64(coef.size)):
         if coef[i] != 0.0:
             row_axpy(X, i, coef[i], out)
 
@@ -38,12 +46,13 @@ def evaluate(X, loss, w, bias, alpha, sign, t, weight, scale, margins, combinati
     Returns   Σ s_i φ(z_i) at z_i = σ_i(margins_i + bias), Σ s_i φ*(−α_i) and Σ c_i α_i; sums are
               taken in blocks, so that their rounding error does not grow with n.
     """
-    n = alpha.size
-    signs, ts, weights = min(sign.size, 2) - 1, min(t.size, 2) - 1, min(weight.size, 2) - 1
+    n = np.uint64(alpha.size)
+    signs, ts, weights = np.uint64(sign.size > 1), np.uint64(t.size > 1), np.uint64(weight.size > 1)
     primal = dual = mass = 0.0
-    for first in range(0, n, 256):
+    for first in range(np.uint64(0), n, _BLOCK):
+        last = first + _BLOCK if first + _BLOCK < n else n
         p = d = m = 0.0
-        for i in range(first, min(first + 256, n)):
+        for i in range(first, last):
             si, ti, wi = sign[i * signs], t[i * ts], weight[i * weights]
             margins[i] = row_dot(X, i, w)
             z = si * (margins[i] + bias)
@@ -51,7 +60,7 @@ def evaluate(X, loss, w, bias, alpha, sign, t, weight, scale, margins, combinati
             p += wi * value
             d += wi * conjugate
         # The rows again while they are in cache: two wide vectors at a time would not be.
-        for i in range(first, min(first + 256, n)):
+        for i in range(first, last):
             c = scale * sign[i * signs] * weight[i * weights] * alpha[i]
             if c != 0.0:
                 row_axpy(X, i, c, combination)

@@ -1,6 +1,6 @@
 """The functions of the compiled backend, in one list."""
 
-from gapsvm.backends.cpu.dual import fill_table, sdca_steps, shuffle
+from gapsvm.backends.cpu.dual import sdca_steps, shuffle
 from gapsvm.backends.cpu.evaluate import (
     combination,
     evaluate,
@@ -13,7 +13,6 @@ from gapsvm.backends.cpu.subgradient import subgradient_steps
 __all__ = [
     "combination",
     "evaluate",
-    "fill_table",
     "margins",
     "sdca_steps",
     "shuffle",

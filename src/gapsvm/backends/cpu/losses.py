@@ -1,6 +1,7 @@
 """The losses as kernels see them; ``gapsvm.losses`` is the definition they are tested against.
 
-Three functions, because each costs a tenth of a second to compile on first use.
+Three functions, because each costs a tenth of a second to compile on first use, and none calls
+another, because Numba would compile the callee once more.
 """
 
 # ruff: noqa: RET505 - an overload returns a different function on each branch
@@ -29,10 +30,10 @@ def value_and_conjugate(loss, z, a, t):
 
 
 def row_step(loss, a, z, t, q):
-    """What SDCA wants of a row: violation, Fenchel gap φ(z) + φ*(−a) + a·z, exact new a.
+    """What SDCA wants of a row: how far a is from optimal, and the exact new a.
 
-    The violation is how far the dual derivative at a is from optimal; negative: the slack of an a
-    that is held, whose gap is 0 and whose step is none.
+    The former is the violation of the dual derivative at a; negative: the slack of an a that is
+    held, whose step is none.
     """
 
 
@@ -95,7 +96,6 @@ def _row_step(loss, a, z, t, q):
     if _is_logit(loss):
 
         def logit(loss, a, z, t, q):
-            value, entropy = value_and_conjugate(loss, z, a, t)
             v = inf if a <= 0.0 or a >= 1.0 else abs(log(a) - log1p(-a) + z)
             low, high = -z - q * (1.0 - a), -z + q * a
             u = 0.5 * (low + high)
@@ -114,28 +114,30 @@ def _row_step(loss, a, z, t, q):
                 if abs(new - u) <= 1e-15 * (1.0 + abs(u)):
                     break
                 u = new
-            return v, value + entropy + a * z, _sigmoid(u)
+            return v, _sigmoid(u)
 
         return logit
     else:
 
         def five(loss, a, z, t, q):
+            # Ifs, not min() and max(), each of which is one more function to compile.
             slope = t - z - loss.gamma * a
             right = slope - loss.eps if a >= 0 else slope + loss.eps
             left = slope - loss.eps if a > 0 else slope + loss.eps
-            up = right if a < loss.hi else -inf
-            down = -left if a > loss.lo else -inf
-            v = max(up, down)
+            v = right if a < loss.hi else -inf
+            if a > loss.lo and -left > v:
+                v = -left
             if v <= 0.0:
-                return v, 0.0, a
-            value, conjugate = value_and_conjugate(loss, z, a, t)
+                return v, a
             target = t - z + q * a
-            pull = copysign(max(abs(target) - loss.eps, 0.0), target)
+            if abs(target) <= loss.eps:
+                return v, 0.0
+            pull = target - copysign(loss.eps, target)
             curvature = loss.gamma + q
-            if curvature > 0.0:
-                new = min(max(pull / curvature, loss.lo), loss.hi)
-            else:  # a zero row and no smoothing: its bound at once
-                new = loss.hi if pull > 0 else (loss.lo if pull < 0 else 0.0)
-            return v, value + conjugate + a * z, new
+            if pull >= curvature * loss.hi:  # also a zero row without smoothing
+                return v, loss.hi
+            if pull <= curvature * loss.lo:
+                return v, loss.lo
+            return v, pull / curvature
 
         return five

@@ -127,7 +127,9 @@ def _prefetch_row(X, far, mid, near):
             prefetch(X.data, last)
             prefetch(X.indices, last)
             first, last = np.uint64(X.indptr[near]) + _LINE, np.uint64(X.indptr[near + 1])
-            for k in range(first, min(last, first + _REACH), _LINE):
+            if last > first + _REACH:
+                last = first + _REACH
+            for k in range(first, last, _LINE):
                 prefetch(X.data, k)
                 prefetch(X.indices, k)
 

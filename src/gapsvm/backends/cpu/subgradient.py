@@ -43,7 +43,7 @@ def subgradient_steps(
     for k in range(steps):
         total = 0.0
         for j in range(size):
-            i = batches[k, j]
+            i = np.uint64(batches[k, j])
             if k + 4 < steps:
                 prefetch_row(X, batches[k + 4, j], batches[k + 2, j], batches[k + 1, j])
             si = sign[i] if sign.size > 1 else sign[0]
@@ -62,7 +62,7 @@ def subgradient_steps(
             scale = 1.0
         for j in range(size):
             if pull[j] != 0.0:
-                i = batches[k, j]
+                i = np.uint64(batches[k, j])
                 sq_norm += 2 * pull[j] * scale * row_dot(X, i, v) + pull[j] ** 2 * row_sq_norm(X, i)
                 row_axpy(X, i, pull[j] / scale, v)
         bias = decay_bias[k] * bias + ratio * total
