@@ -89,38 +89,40 @@ def reader_row(path: Path) -> None:
     )
 
 
-def fit_row(path: Path, lam: float) -> None:
-    objectives = []
-
-    def process(code: str, *arguments: str) -> float:
-        command = [sys.executable, "-c", code, *arguments]
-        printed = ""
-
-        def run() -> None:
-            nonlocal printed
-            done = subprocess.run(command, check=True, capture_output=True, text=True)
-            printed = done.stdout.splitlines()[-1]
-
-        seconds = best_of(run)
-        last = json.loads(printed)
-        objectives.append(last["primal"][0] if isinstance(last, dict) else last)
-        return seconds
-
-    common = ("fit", str(path), "--lam", str(lam), "--bias", "none", "--gap", "1e-3", "--json")
-    process(GAPSVM, *common)  # compile
-    objectives.clear()
-    one = process(GAPSVM, *common)
-    two = process(GAPSVM, *common, "--threads", "2")
-    sklearn = process(SKLEARN, str(path), str(lam))
-    liblinear = process(LIBLINEAR, str(path), str(lam))
-    size = path.stat().st_size / 1e6
+def fit_row(path: Path, lam: float, rounds: int = 3) -> None:
+    """The contenders take turns; the least time of each counts."""
+    ours = ("fit", str(path), "--lam", str(lam), "--bias", "none", "--gap", "1e-3", "--json")
+    contenders = {
+        "one thread": (GAPSVM, *ours, "--threads", "1"),
+        "gapsvm": (GAPSVM, *ours),
+        "scikit-learn": (SKLEARN, str(path), str(lam)),
+        "liblinear": (LIBLINEAR, str(path), str(lam)),
+    }
+    seconds = dict.fromkeys(contenders, np.inf)
+    objectives = {}
+    run_process(*contenders["gapsvm"])  # compile
+    for _ in range(rounds):
+        for name, command in contenders.items():
+            taken, objectives[name] = run_process(*command)
+            seconds[name] = min(seconds[name], taken)
+    one, ours_, sklearn, liblinear = seconds.values()
     print(
-        f"| {path.stem} | {size:.0f} | {one:.2f} | {two:.2f} | {sklearn:.2f} | "
-        f"{sklearn / one:.1f} | {liblinear:.2f} | {liblinear / one:.1f} | "
-        + ", ".join(f"{value:.5f}" for value in objectives)
+        f"| {path.stem} | {path.stat().st_size / 1e6:.0f} | {one:.2f} | {ours_:.2f} | "
+        f"{sklearn:.2f} | {sklearn / ours_:.1f} | {liblinear:.2f} | {liblinear / ours_:.1f} | "
+        + ", ".join(f"{value:.5f}" for value in objectives.values())
         + " |",
         flush=True,
     )
+
+
+def run_process(code: str, *arguments: str) -> tuple[float, float]:
+    """Seconds of a fresh process, and the objective it printed."""
+    before = time.perf_counter()
+    command = [sys.executable, "-c", code, *arguments]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    seconds = time.perf_counter() - before
+    last = json.loads(done.stdout.splitlines()[-1])
+    return seconds, last["primal"][0] if isinstance(last, dict) else last
 
 
 def main() -> None:
@@ -138,7 +140,8 @@ def main() -> None:
     print("|---|---|---|---|---|---|---|")
     for path in (imdb, covtype, big):
         reader_row(path)
-    print("\n| fresh process | MB | s | 2 threads | scikit-learn | ratio | liblinear | ratio | P |")
+    names = "fresh process | MB | 1 thread, s | as it comes | scikit-learn | ratio | liblinear"
+    print(f"\n| {names} | ratio | P |")
     print("|---|---|---|---|---|---|---|---|---|")
     fit_row(imdb, 1e-4)
     fit_row(big, 1e-5)

@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.optimize import brentq
 
 from gapsvm.losses import FiveNumbers, Logit
 
@@ -103,6 +102,8 @@ def _flat_middle(slope: Any, guess: float, flat: float) -> float:
 
 def _root(slope: Any, guess: float) -> float | None:
     """Zero of a nonincreasing function, from a bracket that grows around the guess."""
+    from scipy.optimize import brentq  # a quarter of a second, which most fits do not need
+
     at_guess = slope(guess)
     if at_guess == 0.0:
         return guess

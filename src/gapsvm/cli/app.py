@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -34,13 +35,17 @@ MethodName = Literal["auto", "sdca", "interior", "pegasos"]
 BiasName = Literal["free", "penalized", "none"]
 Precision = Literal["float32", "float64"]
 
+CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
 DataArgument = Annotated[
     Path,
     typer.Argument(
         help="svmlight text (plain, .gz, .bz2, .xz), .csv/.tsv/.parquet, or a converted folder."
     ),
 ]
-ThreadsOption = Annotated[int, typer.Option(min=1, help="Threads for reading and for classes.")]
+ThreadsOption = Annotated[
+    int, typer.Option(min=1, show_default="all cores", help="For reading, and for classes.")
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")]
 LabelOption = Annotated[
     str | None, typer.Option(help="Label column of a table: name or number; else the last.")
@@ -86,7 +91,7 @@ def fit(
     weights: Annotated[Path | None, typer.Option(help="One sample weight per line.")] = None,
     balanced: Annotated[bool, typer.Option("--balanced", help="Equal weight for classes.")] = False,
     seed: Annotated[int, typer.Option(help="Same seed, same model.")] = 0,
-    threads: ThreadsOption = 1,
+    threads: ThreadsOption = CORES,
     time_limit: Annotated[float | None, typer.Option(min=0, help="Seconds of training.")] = None,
     max_passes: Annotated[float, typer.Option(min=0, help="Passes over the data.")] = 1000,
     trace: Annotated[Path | None, typer.Option(help="Every evaluation, as CSV.")] = None,
@@ -148,7 +153,7 @@ def predict(
         Path | None, typer.Option("--output", "-o", help="Instead of standard output.")
     ] = None,
     scores: Annotated[bool, typer.Option("--scores", help="Scores instead of labels.")] = False,
-    threads: ThreadsOption = 1,
+    threads: ThreadsOption = CORES,
     json: JsonOption = False,
 ) -> None:
     """Predict the rows of a file, and count what is right where labels are there."""
@@ -160,7 +165,7 @@ def predict(
 @app.command()
 def inspect(
     data: DataArgument,
-    threads: ThreadsOption = 1,
+    threads: ThreadsOption = CORES,
     label: LabelOption = None,
     json: JsonOption = False,
 ) -> None:
@@ -179,7 +184,7 @@ def path(
     gap: Annotated[float, typer.Option(min=0, help="Certified gap at every point.")] = 1e-3,
     intercept: Annotated[bool, typer.Option(help="With a free intercept.")] = True,
     test: Annotated[Path | None, typer.Option(help="A file for the test error.")] = None,
-    threads: ThreadsOption = 1,
+    threads: ThreadsOption = CORES,
 ) -> None:
     """Train at many λ, each started from the one before and certified."""
     from gapsvm.cli.path import run_path
@@ -193,7 +198,7 @@ def convert(
     source: Annotated[Path, typer.Argument(help="svmlight text, of any size.")],
     folder: Annotated[Path, typer.Argument(help="The folder to make.")],
     dtype: Annotated[Precision, typer.Option(help="Of the values.")] = "float32",
-    threads: ThreadsOption = 1,
+    threads: ThreadsOption = CORES,
 ) -> None:
     """Turn text into a memory-mapped folder, which fit opens at once, larger than memory or not."""
     from gapsvm.cli.data import run_convert

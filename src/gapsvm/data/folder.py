@@ -109,9 +109,8 @@ def convert(
     )
     with _appearing(folder) as temporary, ExitStack() as stack:
         arrays = _Arrays(temporary, reader, stack)
-        for blocks in reader:
-            for block in blocks:
-                arrays.append(block)
+        for block in reader:
+            arrays.append(block)
             if progress is not None:
                 progress(reader.file_bytes_read, reader.file_bytes)
         shape, entries = arrays.finish()

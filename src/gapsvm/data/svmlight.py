@@ -17,10 +17,10 @@ import lzma
 import os
 import re
 import zlib
+from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
-from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import IO, Any, Literal, NamedTuple
 
@@ -31,7 +31,7 @@ from gapsvm.data.atomic import replacing
 
 Source = str | os.PathLike[str] | bytes | bytearray | memoryview
 
-_CHUNK_BYTES = 1 << 20  # per thread; with its rows it stays in the processor's cache
+_CHUNK_BYTES = 1 << 20  # with its rows it stays in the processor's cache
 _ROWS_PER_WRITE = 1 << 12
 _LAST_INT32 = np.iinfo(np.int32).max
 _LAST_INT64 = np.iinfo(np.int64).max
@@ -103,13 +103,13 @@ def read_svmlight(
         max_line_bytes=max_line_bytes,
     )
     rows = _Rows(reader)
-    for blocks in reader:
-        rows.append(blocks)
+    for block in reader:
+        rows.append(block)
     return rows.result()
 
 
 class Block(NamedTuple):
-    """Rows of a piece of text; the next chunk overwrites the arrays."""
+    """Rows of a chunk of text; the arrays hold until the next block is asked for."""
 
     labels: np.ndarray
     qids: np.ndarray
@@ -124,8 +124,9 @@ class Block(NamedTuple):
 class SvmlightReader:
     """svmlight text as a stream of rows: iterate once, then ask for `columns`.
 
-    Each item is a list of `Block`, one for each thread, in the order of the text.  Parameters and
-    errors are those of `read_svmlight`.
+    Each item is a `Block`, in the order of the text.  With several threads some chunks are parsed
+    ahead while the caller is busy with a block.  Parameters and errors are those of
+    `read_svmlight`.
     """
 
     def __init__(
@@ -152,8 +153,6 @@ class SvmlightReader:
         self.max_line_bytes = max_line_bytes
         in_memory = isinstance(source, bytes | bytearray | memoryview)
         self.name: str = "<bytes>" if in_memory else os.fsdecode(source)  # type: ignore[arg-type]
-        self.run: Callable[..., Any] = map
-        """Maps a function over the blocks of a chunk, on all threads."""
         self.n_bytes = 0
         """Length of the text, 0 if unknown."""
         self.bytes_parsed = 0
@@ -165,19 +164,18 @@ class SvmlightReader:
         self._n_lines = 0
         self._zero_seen = False
         self._largest = -1  # of the indices, as written
-        self._scratches = [_Scratch(self.dtype) for _ in range(threads)]
+        self._index_dtype: np.dtype = np.dtype(np.int32)
 
-    def __iter__(self) -> Iterator[list[Block]]:
+    def __iter__(self) -> Iterator[Block]:
         with ExitStack() as stack:
-            if self.threads > 1:
-                self.run = stack.enter_context(ThreadPoolExecutor(self.threads)).map
+            pool = stack.enter_context(ThreadPoolExecutor(self.threads))
+            run = pool.submit if self.threads > 1 else _at_once
             stream, file, self.file_bytes = stack.enter_context(_open(self._source))
             self.n_bytes = self.file_bytes if stream is file else 0
             try:
-                for pieces in _chunks(stream, self.threads, self.max_line_bytes):
-                    blocks = self._parse(pieces)
+                for block in self._blocks(stream, run):
                     self.file_bytes_read = file.tell() if self.file_bytes else self.bytes_parsed
-                    yield blocks
+                    yield block
             except _Problem as problem:
                 where = f"{self.name}, line {self._n_lines + problem.lines_before + 1}"
                 raise SvmlightError(f"{where}: {problem}") from None
@@ -207,30 +205,46 @@ class SvmlightReader:
             )
         return shift, n_features
 
-    def _parse(self, pieces: list[np.ndarray]) -> list[Block]:
+    def _blocks(self, stream: IO[bytes], run: Callable[..., Any]) -> Iterator[Block]:
+        """Parse the stream, with up to ``lanes`` chunks at work at a time."""
+        lanes = 1 if self.threads == 1 else self.threads + 2
+        free = [_Scratch(self.dtype) for _ in range(lanes)]
+        at_work: deque[tuple[np.ndarray, _Scratch, Any]] = deque()
+
+        def oldest() -> Iterator[Block]:
+            text, scratch, future = at_work.popleft()
+            yield self._block(text, scratch, future.result())
+            free.append(scratch)
+
+        for text in _chunks(stream, lanes, self.max_line_bytes):
+            scratch = free.pop()
+            at_work.append((text, scratch, run(self._parse, text, scratch)))
+            if not free:
+                yield from oldest()
+        while at_work:
+            yield from oldest()
+
+    def _block(self, text: np.ndarray, scratch: _Scratch, outcome: _Outcome) -> Block:
+        """What was parsed, or the error; everything before this chunk was in order."""
         from gapsvm.backends.cpu import text as kernels
 
-        outcomes = list(self.run(self._parse_piece, pieces, self._scratches))
-        lines_before = 0
-        for piece, outcome in zip(pieces, outcomes):
-            if outcome.code == kernels.ABOVE_LIMIT and self._widen():
-                return self._parse(pieces)
-            if outcome.code != kernels.DONE:
-                token = _token(piece, outcome.position)
-                message = _explain(outcome.code, token, self.rules, self.dtype)
-                raise _Problem(message, lines_before + outcome.n_lines)
-            lines_before += outcome.n_lines
-        self._n_lines += lines_before
-        self.bytes_parsed += sum(map(len, pieces))
-        self.n_rows += sum(outcome.n_rows for outcome in outcomes)
-        self._zero_seen |= any(outcome.zero_seen for outcome in outcomes)
-        self._largest = max(self._largest, *(outcome.largest for outcome in outcomes))
-        return [
-            scratch.block(outcome.n_rows, outcome.n_values)
-            for scratch, outcome in zip(self._scratches, outcomes)
-        ]
+        is_int32 = scratch.indices.dtype == np.int32
+        if outcome.code == kernels.ABOVE_LIMIT and is_int32 and self.rules.limit > _LAST_INT32:
+            self._index_dtype = np.dtype(np.int64)  # int32 was all that was in the way
+            scratch.indices = np.empty(0, dtype=np.int64)
+            outcome = self._parse(text, scratch)
+        if outcome.code != kernels.DONE:
+            token = _token(text, outcome.position)
+            message = _explain(outcome.code, token, self.rules, self.dtype)
+            raise _Problem(message, outcome.n_lines)
+        self._n_lines += outcome.n_lines
+        self.bytes_parsed += len(text)
+        self.n_rows += outcome.n_rows
+        self._zero_seen |= outcome.zero_seen
+        self._largest = max(self._largest, outcome.largest)
+        return scratch.block(outcome.n_rows, outcome.n_values, self._index_dtype)
 
-    def _parse_piece(self, text: np.ndarray, scratch: _Scratch) -> _Outcome:
+    def _parse(self, text: np.ndarray, scratch: _Scratch) -> _Outcome:
         from gapsvm.backends.cpu import text as kernels
 
         rules = self.rules
@@ -249,15 +263,6 @@ class SvmlightReader:
             if np.isinf(column[row]):
                 return _Outcome(code, start, line, 0, 0, -1, False)
         return _Outcome(*outcome)
-
-    def _widen(self) -> bool:
-        """Go over to int64 indices if int32 is all that was in the way of a larger index."""
-        is_int32 = self._scratches[0].indices.dtype == np.int32
-        in_the_way = is_int32 and self.rules.limit > _LAST_INT32
-        if in_the_way:
-            for scratch in self._scratches:
-                scratch.indices = np.empty(0, dtype=np.int64)
-        return in_the_way
 
     def _damaged(self, error: Exception) -> SvmlightError:
         return SvmlightError(
@@ -315,14 +320,22 @@ def _open(source: Source) -> Iterator[tuple[IO[bytes], IO[bytes], int]]:
         yield file, file, n_bytes
 
 
-def _chunks(stream: IO[bytes], n_pieces: int, max_line_bytes: int) -> Iterator[list[np.ndarray]]:
-    """Whole lines, a few megabytes at a time, in pieces; valid until the next are asked for.
+def _at_once(function: Callable[..., Any], *arguments: Any) -> Future[Any]:
+    """As an executor's submit, on this thread."""
+    future: Future[Any] = Future()
+    future.set_result(function(*arguments))
+    return future
 
-    Every piece ends in a newline, which the kernels rely on.
+
+def _chunks(stream: IO[bytes], n_buffers: int, max_line_bytes: int) -> Iterator[np.ndarray]:
+    """Whole lines, about a megabyte at a time; each holds until ``n_buffers`` more are asked for.
+
+    Every chunk ends in a newline, which the kernels rely on.
     """
     longest = max_line_bytes + 1
-    size = min(n_pieces * _CHUNK_BYTES, longest)
-    buffer = bytearray(size + 1)  # one byte spare for a missing final newline
+    size = min(_CHUNK_BYTES, longest)
+    buffers = deque(bytearray(size + 1) for _ in range(n_buffers))  # room for a final newline
+    buffer = buffers[0]
     filled = 0
     begin = 0
     first = True
@@ -332,25 +345,26 @@ def _chunks(stream: IO[bytes], n_pieces: int, max_line_bytes: int) -> Iterator[l
         if first:
             begin = len(_BYTE_ORDER_MARK) if buffer.startswith(_BYTE_ORDER_MARK) else 0
         if end > 0:
-            yield _pieces(buffer, begin, end, n_pieces)
-            buffer[: filled - end] = buffer[end:filled]
-            filled -= end
+            yield _text(buffer, begin, end)
+            rest = buffer[end:filled]
+            buffers.rotate(-1)
+            if len(buffers[0]) < len(buffer):
+                buffers[0] = bytearray(len(buffer))
+            buffer, filled = buffers[0], len(rest)
+            buffer[:filled] = rest
             begin, first = 0, False
         elif filled == longest:
             raise _Problem(f"the line is longer than max_line_bytes={max_line_bytes}", 0)
         elif filled == len(buffer) - 1:  # a new buffer: arrays may still look at the old one
-            buffer = buffer[:filled] + bytes(1 + min(filled, longest - filled))
+            buffer = buffers[0] = buffer[:filled] + bytes(1 + min(filled, longest - filled))
     if filled > begin:
         buffer[filled] = ord("\n")
-        yield _pieces(buffer, begin, filled + 1, 1)
+        yield _text(buffer, begin, filled + 1)
 
 
-def _pieces(buffer: bytearray, begin: int, end: int, n_pieces: int) -> list[np.ndarray]:
-    """buffer[begin:end] cut at line ends into at most ``n_pieces`` read-only arrays."""
-    goals = (begin + (end - begin) * piece // n_pieces for piece in range(1, n_pieces))
-    cuts = sorted({begin, end, *(buffer.find(b"\n", goal, end) + 1 for goal in goals)})
-    text = memoryview(buffer).toreadonly()
-    return [np.frombuffer(text[a:b], dtype=np.uint8) for a, b in pairwise(cuts)]
+def _text(buffer: bytearray, begin: int, end: int) -> np.ndarray:
+    """buffer[begin:end], read-only."""
+    return np.frombuffer(memoryview(buffer).toreadonly()[begin:end], dtype=np.uint8)
 
 
 class _Outcome(NamedTuple):
@@ -401,12 +415,12 @@ class _Scratch:
             self.undecided,
         )
 
-    def block(self, n_rows: int, n_values: int) -> Block:
+    def block(self, n_rows: int, n_values: int, index_dtype: np.dtype) -> Block:
         return Block(
             self.labels[:n_rows],
             self.qids[:n_rows],
             self.row_ends[:n_rows],
-            self.indices[:n_values],
+            self.indices[:n_values].astype(index_dtype, copy=False),
             self.values[:n_values],
         )
 
@@ -424,27 +438,21 @@ class _Rows:
         self.indices = np.empty(0, dtype=np.int32)
         self.values = np.empty(0, dtype=reader.dtype)
 
-    def append(self, blocks: list[Block]) -> None:
-        """Copy a chunk to the end of the result."""
-        rows = list(accumulate((block.labels.size for block in blocks), initial=self.n_rows))
-        values = list(accumulate((block.values.size for block in blocks), initial=self.n_values))
-        if values[-1] > _LAST_INT32:
+    def append(self, block: Block) -> None:
+        """Copy a block to the end of the result."""
+        rows = slice(self.n_rows, self.n_rows + block.labels.size)
+        values = slice(self.n_values, self.n_values + block.values.size)
+        if values.stop > _LAST_INT32:
             self.row_ends = self.row_ends.astype(np.int64, copy=False)
-        self.indices = self.indices.astype(blocks[0].indices.dtype, copy=False)
-        self._reserve(rows[-1], values[-1])
-        for _ in self.reader.run(self._place, blocks, rows, values):
-            pass
-        self.n_rows, self.n_values = rows[-1], values[-1]
-
-    def _place(self, block: Block, row: int, value: int) -> None:
-        rows = slice(row, row + block.labels.size)
-        values = slice(value, value + block.values.size)
+        self.indices = self.indices.astype(block.indices.dtype, copy=False)
+        self._reserve(rows.stop, values.stop)
         self.labels[rows] = block.labels
-        self.row_ends[rows] = block.row_ends + value
+        np.add(block.row_ends, self.n_values, out=self.row_ends[rows], casting="same_kind")
         if self.reader.rules.qid_required:
             self.qids[rows] = block.qids
         self.indices[values] = block.indices
         self.values[values] = block.values
+        self.n_rows, self.n_values = rows.stop, values.stop
 
     def _reserve(self, n_rows: int, n_values: int) -> None:
         """Make room for so many rows and values.
