@@ -209,15 +209,18 @@ def test_compiled_losses_equal_the_definition(loss):
     margin = loss.kind == "margin"
     y = np.where(rng.random(60) < 0.5, 1.0, -1.0) if margin else rng.normal(size=60)
     X = as_rows(m[:, None]).view
-    visits, mass = np.zeros(60), np.zeros(60)
     sign, t = (y, one) if margin else (one, y)
-    w, scalars, nothing = one.copy(), np.array([1.0, 1.0, 0.0]), np.zeros(60)
-    batches = np.arange(60)[:, None]
+    nothing, none = np.zeros(60), np.zeros(0)
+    table = np.stack(np.broadcast_arrays(nothing, nothing, sign, t), axis=1).ravel()
+    w, scalars = one.copy(), np.array([1.0, 1.0, 0.0, 0.0, 1.0, 0.0])
+    batches = np.arange(60, dtype=np.uint32)[:, None]
     cpu.subgradient_steps(
-        *(X, loss.curve, sign, t, one, batches, nothing, nothing + 1, nothing + 1, 0.0, 0.0),
-        *(np.inf, w, scalars, visits, mass),
+        *(X, loss.curve, table, batches, nothing, nothing + 1, nothing + 1, nothing, nothing),
+        *(0.0, 0.0, np.inf, w, none, scalars),
     )
-    np.testing.assert_allclose(mass, loss.curve.maximiser(sign * m, t), rtol=1e-13, atol=1e-14)
+    np.testing.assert_allclose(
+        table[1::4], loss.curve.maximiser(sign * m, t), rtol=1e-13, atol=1e-14
+    )
     for i in range(60):
         sign, t = (y[i : i + 1], one) if margin else (one, y[i : i + 1])
         row, a = as_rows(m[i : i + 1, None]).view, alpha[i : i + 1]

@@ -28,21 +28,21 @@ def wide(loss="hinge"):
     ],
 )
 def test_plans_of_small_problems(method, loss, first):
-    stages = plan(problem(loss), method)
+    stages = plan(problem(loss), Options(method))
     assert stages[0].method == first
     assert len(stages) == 1
 
 
 def test_the_plan_of_a_large_problem_changes_method():
-    stages = plan(wide(), "auto")
+    stages = plan(wide(), Options())
     assert [stage.method for stage in stages] == ["sdca", "interior"]
     assert stages[0].max_passes < np.inf
-    assert [stage.method for stage in plan(wide("logistic"), "auto")] == ["sdca"]
+    assert [stage.method for stage in plan(wide("logistic"), Options())] == ["sdca"]
 
 
 def test_unknown_method_lists_the_known_ones():
     with pytest.raises(ValueError, match="unknown method 'magic'") as error:
-        plan(problem("hinge"), "magic")
+        plan(problem("hinge"), Options("magic"))
     assert all(method in str(error.value) for method in METHODS)
 
 

@@ -25,6 +25,7 @@ _HOME = {
     "Status": "gapsvm.trace",
     "Record": "gapsvm.trace",
     "SDCA": "gapsvm.solvers.dual",
+    "MiniBatchSDCA": "gapsvm.solvers.minibatch",
     "InteriorPoint": "gapsvm.solvers.interior",
     "Pegasos": "gapsvm.solvers.subgradient",
 }

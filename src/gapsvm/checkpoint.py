@@ -16,6 +16,7 @@ import json
 import math
 import os
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -25,9 +26,10 @@ from gapsvm.data.tensors import TensorFileError, read_tensors, write_tensors
 from gapsvm.problem import Iterate, LinearProblem
 from gapsvm.solvers.dual import SDCA, SDCAState
 from gapsvm.solvers.interior import InteriorPoint, InteriorState
+from gapsvm.solvers.minibatch import MiniBatchSDCA, MiniBatchState
 from gapsvm.solvers.subgradient import Pegasos, SubgradientState
 from gapsvm.trace import Certificate, Checkpoint, Record, Result, Status
-from gapsvm.train import Training
+from gapsvm.train import Fit, Training
 
 FORMAT = "gapsvm checkpoint"
 VERSION = 1
@@ -44,9 +46,12 @@ _CLASSES: dict[str, type] = {
         SDCAState,
         InteriorPoint,
         InteriorState,
+        MiniBatchSDCA,
+        MiniBatchState,
         Pegasos,
         SubgradientState,
         Training,
+        Fit,
     )
 }
 """What a tree may be made of.  A new solver adds its two classes."""
@@ -60,19 +65,25 @@ class CheckpointError(ValueError):
     """A file that is damaged, no checkpoint, or one of another problem."""
 
 
-def fingerprint(problem: LinearProblem) -> dict[str, Any]:
+def fingerprint(problem: LinearProblem, more: Sequence[Any] = ()) -> dict[str, Any]:
     """What tells a problem from others: sizes, labels, weights, a sample of the rows, λ, ...
 
     Up to a thousand rows are looked at, evenly spread, so that it costs next to nothing.
+    ``more``: the labels of further problems that differ in nothing else, such as other classes
+    against the rest.
     """
+    labels = hashlib.sha256(problem.y.data)
+    for y in more:
+        labels.update(np.ascontiguousarray(y, dtype=np.float64).data)
     return {
         "shape": list(problem.rows.shape),
+        "number of problems": 1 + len(more),
         "stored values": problem.rows.n_stored,
         "loss": repr(problem.loss),
         "lam": problem.lam,
         "bias": problem.bias,
         "bias ratio": problem.bias_ratio,
-        "labels": hashlib.sha256(problem.y.data).hexdigest(),
+        "labels": labels.hexdigest(),
         "sample weights": hashlib.sha256(problem.weight.data).hexdigest(),
         "sample of X": _hash_of_some_rows(problem.rows),
     }

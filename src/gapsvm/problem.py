@@ -11,7 +11,7 @@ P(w, b) − D(α) ≥ P(w, b) − P* for any (w, b) and any feasible α.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -31,7 +31,7 @@ _SLICE_VALUES = 8_000_000
 
 @dataclass(frozen=True)
 class Iterate:
-    """A primal and a dual point; they need not belong together.
+    """A primal and a dual point; they need not belong together.  ``w`` None stands for w(α).
 
     ``try_combination``: w(α) may be the better primal point; certify whichever of the two is.
     """
@@ -173,6 +173,8 @@ class LinearProblem:
 
     def _certify(self, iterate: Iterate, backend: Backend) -> Certificate:
         free = self.bias == "free"
+        if iterate.w is None:
+            iterate = self._with_combination(iterate, backend)
         alpha = self.balanced(iterate.alpha) if free else iterate.alpha
         margins, combination = np.empty(self.n_rows), np.empty(self.n_features)
         combination.fill(0.0)  # not zeros(): NumPy asks for huge pages here only
@@ -207,6 +209,13 @@ class LinearProblem:
             other = at(combination, bias, self._loss_sum(margins, bias))
             found = min(found, other, key=lambda certificate: certificate.primal)
         return found
+
+    def _with_combination(self, iterate: Iterate, backend: Backend) -> Iterate:
+        coef = self.scale * self.sign * self.weight * iterate.alpha
+        w = np.zeros(self.n_features)
+        backend.combination(self.rows.view, coef, w)
+        bias = iterate.bias if self.bias == "free" else self.bias_ratio * float(coef.sum())
+        return replace(iterate, w=w, bias=bias)
 
     def _loss_sum(self, margins: Any, bias: float) -> float:
         """Σ s_i φ(z_i); NumPy, since a kernel would cost more to compile than it ever saves."""

@@ -21,6 +21,7 @@ from gapsvm.problem import Bias, Iterate, LinearProblem
 from gapsvm.solvers.base import deferred_interrupt, solve
 from gapsvm.solvers.dual import SDCA
 from gapsvm.solvers.interior import InteriorPoint, one_blas_thread
+from gapsvm.solvers.minibatch import MiniBatchSDCA
 from gapsvm.solvers.subgradient import Pegasos
 from gapsvm.trace import Callback, Checkpoint, Record, Result, Status
 
@@ -49,7 +50,11 @@ class Options:
 
     Parameters
     ----------
-    method : one of ``METHODS``
+    method : one of ``METHODS``, or a solver
+    batch_size : int or "auto"
+        Rows that step together, for the methods sdca (which auto then means) and pegasos.
+    rule : one of ``RULES``
+        How rows that step together share the way, see ``MiniBatchSDCA``.
     tol : float
         Certified gap to reach, relative to P₀, the objective at w = 0 and the best bias.
     max_passes : float
@@ -62,13 +67,15 @@ class Options:
         Passes between evaluations at most.
     """
 
-    method: str = "auto"
+    method: Any = "auto"
     tol: float = 1e-3
     max_passes: float = 1000
     time_limit: float | None = None
     seed: Any = 0
     callbacks: Sequence[Callback] = ()
     evaluate_every: float | None = None
+    batch_size: Any = 1
+    rule: Any = "safe"
     backend: str = "cpu"
 
 
@@ -86,6 +93,11 @@ class Fit:
     def solution(self) -> Iterate:
         return self.result.solution
 
+    @property
+    def note(self) -> str:
+        """What the method chose by itself, and why; empty if there was nothing to choose."""
+        return str(getattr(self.result.checkpoint.state, "note", ""))
+
 
 @dataclass(frozen=True)
 class Stage:
@@ -100,9 +112,7 @@ class Stage:
     """A tighter tolerance than the user's, where it costs nothing."""
 
 
-def plan(
-    problem: LinearProblem, method: str, warm: Iterate | None = None, tol: float = 0.0
-) -> list[Stage]:
+def plan(problem: LinearProblem, options: Options, warm: Iterate | None = None) -> list[Stage]:
     """The solvers to run, in order, until one of them reaches the tolerance.
 
     auto: small problems are solved exactly by the interior point.  The others start with SDCA and
@@ -110,17 +120,23 @@ def plan(
     has cost as much as that would: who rents until the rent equals the price pays at most twice
     what the better way would have cost.
     """
+    method = options.method
+    if not isinstance(method, str):
+        return [Stage(_name_of(method), _warmed(method, warm))]
     if method == PRIMAL:
         narrow = _has_interior(problem) and min(problem.rows.shape) <= _INTERIOR_WIDTH
         method = "interior" if narrow else "pegasos"
     if method not in METHODS:
         raise ValueError(f"unknown method {method!r}; choose one of {', '.join(METHODS)}")
+    size = options.batch_size
     if method == "pegasos":
-        return [Stage("pegasos", Pegasos())]
-    single = problem.n_features >= _WIDE and tol * problem.primal_at_zero >= _COARSE
-    sdca = SDCA(single=single)
-    if warm is not None:
-        sdca = SDCA(alpha=warm.alpha, bias=warm.bias, single=single)
+        return [Stage("pegasos", Pegasos(1 if size == "auto" else size))]
+    if size != 1:
+        if method == "interior":
+            raise ValueError("batch_size is for the methods sdca and pegasos, not interior")
+        return [Stage("sdca", _warmed(MiniBatchSDCA(options.rule, size), warm))]
+    single = problem.n_features >= _WIDE and options.tol * problem.primal_at_zero >= _COARSE
+    sdca = _warmed(SDCA(single=single), warm)
     if method == "sdca":
         return [Stage("sdca", sdca)]
     if method == "interior":
@@ -132,6 +148,20 @@ def plan(
     if worth == math.inf:
         return [Stage("sdca", sdca)]
     return [Stage("sdca", sdca, worth, patience=worth), Stage("interior", InteriorPoint())]
+
+
+_NAMES = {SDCA: "sdca", MiniBatchSDCA: "sdca", InteriorPoint: "interior", Pegasos: "pegasos"}
+
+
+def _name_of(solver: Any) -> str:
+    return _NAMES.get(type(solver), type(solver).__name__)
+
+
+def _warmed(solver: Any, warm: Iterate | None) -> Any:
+    """The solver, told where to start if it can be."""
+    if warm is None or not hasattr(solver, "alpha"):
+        return solver
+    return replace(solver, alpha=warm.alpha, bias=warm.bias)
 
 
 @dataclass
@@ -171,7 +201,7 @@ def train(
         if on_slice is not None:
             on_slice(now)
 
-    stages = plan(problem, options.method, warm, options.tol)
+    stages = plan(problem, options, warm)
     while True:
         stage = stages[now.stage]
         result = solve(
@@ -272,20 +302,35 @@ def train_all(
     warm: Sequence[Iterate | None] | None = None,
     threads: int = 1,
     watch: Callable[[int], Sequence[Callback]] = lambda k: (),
+    standing: list[Fit | Training | None] | None = None,
+    save: Callable[[], Any] | None = None,
 ) -> tuple[list[Fit], Rows]:
     """One problem per target vector over the same rows, ``threads`` at a time.
 
     X is checked once and shared.  Ctrl-C ends all of them; each gives its last certified iterate.
     ``watch(k)`` gives further callbacks for problem k.
+
+    ``standing`` says where each problem stands: finished, under way, or None for not begun.  They
+    go on from there, and the list is kept up to date.  ``save`` is called a few times a second,
+    when the list may be stored; the problems are then trained one after another, so that no other
+    one is in mid-step.
     """
     rows = checked_rows(X, get_backend(options.backend))
     children = np.random.SeedSequence(options.seed).spawn(len(targets))
-    threads = max(1, min(threads, len(targets)))
+    threads = 1 if save is not None else max(1, min(threads, len(targets)))
     ends_at = math.inf if options.time_limit is None else time.perf_counter() + options.time_limit
+    now: list[Fit | Training | None] = [None] * len(targets) if standing is None else standing
+    for k, before in enumerate(now):
+        if isinstance(before, Fit) and before.result.gap > options.tol * before.primal_at_zero:
+            now[k] = None  # finished to a coarser tolerance: nothing is left to go on from
+    unfinished = [k for k, before in enumerate(now) if not isinstance(before, Fit)]
 
     with deferred_interrupt() as interrupted:
 
         def one(k: int) -> Fit:
+            before = now[k]
+            if isinstance(before, Fit):
+                return before
             problem = LinearProblem(
                 rows,
                 targets[k],
@@ -299,9 +344,33 @@ def train_all(
             callbacks = [*options.callbacks, *watch(k)]
             mine = replace(options, seed=children[k], callbacks=callbacks)
             if options.time_limit is not None:
-                share = math.ceil((len(targets) - k) / threads)
+                share = math.ceil(sum(j >= k for j in unfinished) / threads)
                 mine = replace(mine, time_limit=max(0.0, ends_at - time.perf_counter()) / share)
-            return train(problem, mine, warm=warm[k] if warm else None, cancelled=interrupted)
+
+            ended_by_a_look = False
+
+            def note(training: Training) -> None:  # after each step
+                nonlocal ended_by_a_look
+                now[k], ended_by_a_look = training, True
+
+            def cancelled() -> bool:  # before each step, when the last one has been looked at
+                nonlocal ended_by_a_look
+                ended_by_a_look = False
+                if save is not None:
+                    save()
+                return interrupted()
+
+            fit = train(
+                problem,
+                mine,
+                warm=warm[k] if warm else None,
+                cancelled=cancelled,
+                resume=before,
+                on_slice=note,
+            )
+            if ended_by_a_look and fit.result.converged:  # else a larger budget would go on
+                now[k] = fit
+            return fit
 
         if threads == 1:
             return [one(k) for k in range(len(targets))], rows

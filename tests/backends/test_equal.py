@@ -79,26 +79,30 @@ def test_sdca_steps(name, layout, index, dtype, ratio):
 @every_loss
 @pytest.mark.parametrize(("size", "radius", "free"), [(1, np.inf, True), (3, 0.8, False)])
 def test_subgradient_steps(name, layout, index, dtype, size, radius, free):
+    """With a decaying average for k = 1 and a sum for k = 3; the first step forgets w."""
     loss, X = get_loss(name), view(layout, index, dtype)
     steps = 30
-    batches = np.random.default_rng(6).integers(0, N, (steps, size))
+    batches = np.random.default_rng(6).integers(0, N, (steps, size)).astype(np.uint32)
     t = np.arange(1.0, steps + 1)
-    decay = 1 - 1 / t
+    decay, ones = 1 - 1 / t, np.ones(steps)
+    keep, gain = (0.9 * ones, 0.1 * ones) if size == 1 else (ones, ones)
     got = []
     for backend in (CPU, REFERENCE):
-        v, scalars, visits, mass = np.zeros(D), np.array([1.0, 0, 0]), np.zeros(N), np.zeros(N)
-        rule = (1 / (0.3 * t), decay, np.ones(steps) if free else decay, 0.5, 0.0 if free else 2.0)
-        state = (v, scalars, visits, mass)
         sign, target, weight = row_scalars(loss)
+        zero = np.zeros(N)
+        table = np.stack(np.broadcast_arrays(zero, zero, sign * weight, target), axis=1).ravel()
+        v, u, scalars = np.zeros(D), np.zeros(D), np.array([1.0, 0, 0, 0, 1, 0])
         for part in (slice(0, 11), slice(11, steps)):
-            eta, decays, bias_decays, *rest = rule
+            rates = (1 / (0.3 * t), decay, ones if free else decay, keep, gain)
             backend.subgradient_steps(
-                *(X, loss.curve, sign, target, weight, batches[part]),
-                *(eta[part], decays[part], bias_decays[part], *rest, radius, *state),
+                *(X, loss.curve, table, batches[part], *(rate[part] for rate in rates)),
+                *(0.5, 0.0 if free else 2.0, radius, v, u, scalars),
             )
-        got.append((scalars[0] * v, scalars[1:], visits, mass))
+        scale, square, bias, p, r, mean_bias = scalars
+        norm = scale**2 * square if radius < np.inf else v @ v * scale**2
+        got.append((scale * v, p * v + r * u, [norm, bias, mean_bias], table))
     for a, b in zip(*got):
-        same(a, b, 1e-8)  # the compiled one keeps ‖w‖² by updates
+        same(a, b, 1e-8)  # the compiled one keeps ‖v‖² by updates
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 37])
@@ -164,6 +168,20 @@ def test_one_look(layout, index, dtype):
         same(backend.weighted_gram(X, omega, D), dense.T @ (omega[:, None] * dense))
 
 
+@every_matrix
+@pytest.mark.parametrize("each", [True, False])
+def test_gram_product(layout, index, dtype, each):
+    """A factor for each row, or one for all; what was in ``out`` stays."""
+    X = view(layout, index, dtype)
+    dense = matrix(N, D, 3, "dense", dtype).astype(float)
+    rng = np.random.default_rng(9)
+    v, scale = rng.normal(size=D), rng.uniform(0, 2, N if each else 1)
+    for backend in (CPU, REFERENCE):
+        out = np.ones(D)
+        backend.gram_product(X, v, scale, out)
+        same(out, 1.0 + dense.T @ (scale * (dense @ v)))
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("density", [0.02, 0.6])
 def test_gram_of_sparse_rows(density, dtype):
@@ -187,3 +205,85 @@ def test_both_lists_are_the_same():
     """Every function of ``cpu`` has its oracle in ``reference``."""
     missing = [name for name in CPU.module.__all__ if not hasattr(REFERENCE.module, name)]
     assert missing == []
+
+
+def dual_table(loss, X, ratio, rng):
+    """A table as the dual solvers keep it, with w and the bias that belong to it."""
+    norms, w = np.empty(N), np.zeros(D)
+    REFERENCE.sq_norms(X, norms)
+    sign, t, weight = row_scalars(loss)
+    c = 0.4 * sign * weight
+    start = feasible_points(loss, N, rng)
+    table = np.stack(np.broadcast_arrays(start, abs(c) * (norms + ratio), c, t), axis=1).ravel()
+    coef = table[2::4] * table[::4]
+    REFERENCE.combination(X, coef, w)
+    return table, w, ratio * float(coef.sum())
+
+
+@every_matrix
+@every_loss
+@pytest.mark.parametrize(
+    ("ratio", "gamma", "staleness", "keep"),
+    [(0.0, 1.0, 0, 0.9), (0.7, 1.0, 2, 1.0), (0.0, 0.8, 0, 1.0), (0.7, 0.8, 1, 0.9)],
+)
+def test_minibatch_steps(name, layout, index, dtype, ratio, gamma, staleness, keep):
+    """Batches of 6 in two slices, fixed β or the aggressive rule, late or not, with averages."""
+    loss, X = get_loss(name), view(layout, index, dtype)
+    batches = np.stack([np.random.default_rng(k).permutation(N)[:6] for k in range(12)])
+    batches = batches.astype(np.uint32)
+    for whole in (True, False):
+        got = []
+        for backend in (CPU, REFERENCE):
+            table, w, bias = dual_table(loss, X, ratio, np.random.default_rng(5))
+            slots = (staleness + 1, 6)
+            queue = (np.zeros(slots, dtype=np.uint32), np.zeros(slots), np.zeros(slots))
+            mean, seen, u = table[::4].copy(), np.zeros(N, dtype=np.int64), np.zeros(D)
+            beta, step, numbers = 1.5, 0, []
+            for part in (batches[:5], batches[5:]):
+                bias, beta, *rest = backend.minibatch_steps(
+                    *(X, loss.curve, table, part, w, u, whole, bias, ratio, beta),
+                    *(3.0, gamma, queue, step, keep, mean, seen),
+                )
+                step += len(part)
+                numbers += [bias, beta, *rest]
+            got.append((table, w, mean, seen, u, numbers, *queue))
+        for a, b in zip(*got):
+            same(a, b, 1e-9)
+
+
+@every_matrix
+@every_loss
+@pytest.mark.parametrize(("ratio", "sweeps"), [(0.0, 1), (0.7, 3)])
+def test_block_steps(name, layout, index, dtype, ratio, sweeps):
+    """Blocks of 7, the last one shorter; with one sweep the steps of serial SDCA."""
+    loss, X = get_loss(name), view(layout, index, dtype)
+    order = np.random.default_rng(3).permutation(N).astype(np.uint32)
+    got = []
+    for backend in (CPU, REFERENCE):
+        table, w, bias = dual_table(loss, X, ratio, np.random.default_rng(5))
+        u, sums = np.zeros(D), []
+        for start, stop in ((0, 14), (14, N)):
+            bias, gap = backend.block_steps(
+                X, loss.curve, table, order, start, stop, 7, w, u, bias, ratio, sweeps
+            )
+            sums.append(gap)
+        got.append((table, w, bias, sums, u))
+    for a, b in zip(*got):
+        same(a, b, 1e-9 if dtype == np.float64 else 2e-4)  # the Gram matrix has the data's type
+
+
+def test_draw_subsets():
+    """Bit-equal twins, subsets without repetition, all of them equally often."""
+    got = []
+    for backend in (CPU, REFERENCE):
+        order, seed = np.arange(5, dtype=np.uint32), np.array([7], dtype=np.uint64)
+        batches = np.empty((4000, 2), dtype=np.uint32)
+        backend.draw_subsets(order, batches[:1500], seed)
+        backend.draw_subsets(order, batches[1500:], seed)
+        got.append((batches, order, seed))
+    for a, b in zip(*got):
+        np.testing.assert_array_equal(a, b)
+    pairs, counts = np.unique(np.sort(got[0][0], axis=1), axis=0, return_counts=True)
+    assert len(pairs) == 10
+    assert (pairs[:, 0] < pairs[:, 1]).all()
+    assert np.sum((counts - 400) ** 2 / 400) < 40

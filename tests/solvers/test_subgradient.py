@@ -8,7 +8,13 @@ from problems import BIASES, DTYPES, LAYOUTS, LOSS_NAMES, dual_objective, object
 
 from gapsvm import Pegasos, solve
 from gapsvm.backends import get_backend
-from gapsvm.samplers import multisets, subsets
+
+
+def drawn(state, size, steps):
+    """The batches that a state will draw."""
+    batches = np.empty((steps, size), dtype=np.uint32)
+    get_backend("reference").draw_subsets(state.order.copy(), batches, state.seed.copy())
+    return batches
 
 
 def figure_1(X, y, lam, indices, project):
@@ -48,9 +54,8 @@ def test_equals_the_figures(batch, project, layout, dtype):
     X = np.asarray(X.todense() if layout == "csr" else X, dtype=float)
     solver, backend = Pegasos(batch, project), get_backend("cpu")
     state = solver.init(p, backend, np.random.default_rng(8))
-    rng, batches = np.random.default_rng(8), []
+    batches = drawn(state, batch, 40)
     for steps in (15, 25):
-        batches.extend(subsets(rng, 30, batch, steps))
         state = solver.advance(p, state, backend, steps * batch)
     got = solver.iterate(p, state)
     if batch == 1:
@@ -68,10 +73,11 @@ def test_certificate_counts_violations_per_visit():
     """α_i = violations/visits, 0 if unvisited (DESIGN §3), seen through Figure 1."""
     p, solver, backend = problem("hinge", 20, 4), Pegasos(), get_backend("cpu")
     state = solver.init(p, backend, np.random.default_rng(1))
+    indices = drawn(state, 1, 15)[:, 0]
     state = solver.advance(p, state, backend, 15)
     X, w = p.rows.to_scipy(), np.zeros(4)
     visits, violations = np.zeros(20), np.zeros(20)
-    for t, i in enumerate(multisets(np.random.default_rng(1), 20, 1, 15)[:, 0], start=1):
+    for t, i in enumerate(indices, start=1):
         bad = p.y[i] * (X[i] @ w) < 1
         visits[i] += 1
         violations[i] += bad
@@ -113,13 +119,45 @@ def test_impossible_batches():
             solve(problem("hinge", 40), Pegasos(size), gap=1e-3)
 
 
-@pytest.mark.parametrize(("n", "size"), [(10, 1), (10, 3), (10, 8), (10, 10), (1000, 5)])
-def test_subsets_are_subsets(n, size):
-    batches = subsets(np.random.default_rng(0), n, size, 300)
-    assert batches.shape == (300, size)
-    assert all(len(set(batch)) == size for batch in batches)
-    assert batches.min() >= 0
-    assert batches.max() < n
-    if n == 10:
-        counts = np.bincount(batches.ravel(), minlength=n)
-        assert np.all(np.abs(counts - 30 * size) <= 6 * np.sqrt(30 * size))
+@pytest.mark.parametrize(
+    ("average", "tail_from"), [("tail", 20), ("tail", None), ("decaying", None)]
+)
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("batch", [1, 4])
+def test_averages(batch, layout, average, tail_from):
+    """Takáč Algorithm 1's w̄ over t > T/2, the moving tail, and 0.9/0.1, in uneven slices."""
+    p, backend = problem("hinge", 30, 5, lam=0.1, layout=layout, bias="penalized"), get_backend()
+    solver = Pegasos(batch, average=average, tail_from=tail_from)
+    plain = Pegasos(batch)
+    state, one = (s.init(p, backend, np.random.default_rng(8)) for s in (solver, plain))
+    points, T = [], 41
+    for _ in range(T):
+        now = plain.iterate(p, one)
+        points.append(np.append(now.w, now.bias))
+        one = plain.advance(p, one, backend, batch)
+    for steps in (3, 17, 21):
+        state = solver.advance(p, state, backend, steps * batch)
+    if average == "decaying":
+        want = np.zeros(6)
+        for point in points:
+            want = 0.9 * want + 0.1 * point
+    else:
+        first = 20 if tail_from is not None else 16  # 41 lies in [32, 64): the window before
+        want = np.mean(points[first:], axis=0)
+    got = solver.iterate(p, state)
+    np.testing.assert_allclose(np.append(got.w, got.bias), want, rtol=1e-9, atol=1e-11)
+
+
+def test_averages_of_long_runs():
+    """Beyond 3,000 steps the share of the past underflows unless it is written out."""
+    p, backend = problem("hinge", 30, 5, lam=0.1), get_backend()
+    solver, plain = Pegasos(average="decaying"), Pegasos()
+    state, one = (s.init(p, backend, np.random.default_rng(8)) for s in (solver, plain))
+    state, one = (s.advance(p, x, backend, 9700) for s, x in ((solver, state), (plain, one)))
+    assert np.isfinite(solver.iterate(p, state).w).all()
+    want = solver.iterate(p, state).w
+    for _ in range(300):
+        want = 0.9 * want + 0.1 * plain.iterate(p, one).w
+        one = plain.advance(p, one, backend, 1)
+    got = solver.iterate(p, solver.advance(p, state, backend, 300)).w
+    np.testing.assert_allclose(got, want, rtol=1e-9)

@@ -22,11 +22,25 @@ from problems import (
     targets,
 )
 
-from gapsvm import SDCA, InteriorPoint, LinearProblem, Pegasos, Status, get_loss, solve
+from gapsvm import (
+    SDCA,
+    InteriorPoint,
+    LinearProblem,
+    MiniBatchSDCA,
+    Pegasos,
+    Status,
+    get_loss,
+    solve,
+)
 
 # solver, relative gap it reaches here, passes it may take
 SOLVERS = {
     "sdca": (SDCA(), 1e-7, 20000),
+    "safe batches": (MiniBatchSDCA("safe", 4), 1e-4, 20000),
+    "safe, by rows, late": (MiniBatchSDCA("safe", 4, form="rows", staleness=2), 1e-3, 20000),
+    "aggressive batches": (MiniBatchSDCA("aggressive", 6), 1e-4, 20000),
+    "aggressive, tail": (MiniBatchSDCA("aggressive", 4, average="tail"), 1e-3, 20000),
+    "exact blocks": (MiniBatchSDCA("exact", 8), 1e-6, 20000),
     "interior": (InteriorPoint(), 1e-11, 100),
     "pegasos": (Pegasos(), 0.08, 4000),
     "pegasos, batches": (Pegasos(4, projection=True), 0.08, 4000),
@@ -42,8 +56,10 @@ LAM = 0.1
 
 
 def solver_for(p, name):
-    """Without projection Pegasos needs a loss of bounded slope."""
+    """Without projection Pegasos needs a loss of bounded slope; a batch has n rows at most."""
     solver = SOLVERS[name][0]
+    if getattr(solver, "batch_size", 1) > p.n_rows:
+        solver = replace(solver, batch_size=p.n_rows)
     if name == "pegasos" and np.isinf(p.loss.curve.hi):
         return replace(solver, projection=True)
     return solver
@@ -179,8 +195,9 @@ def test_odd_shapes_have_a_defined_answer(solver, loss, shape, bias):
     X = matrix(max(n, 2), d)[:n] * (shape != "zero X")
     y = targets(matrix(max(n, 2), d), loss_.kind)[:n]
     p = LinearProblem(X, y, loss_, LAM, bias=bias)
-    chosen = Pegasos(1, projection=True) if "batches" in solver else solver_for(p, solver)
-    result = solve(p, chosen, gap=1e-6 * max(p.primal_at_zero, 1e-6), max_passes=2000)
+    result = solve(
+        p, solver_for(p, solver), gap=1e-6 * max(p.primal_at_zero, 1e-6), max_passes=2000
+    )
     assert np.isfinite([result.certificate.primal, result.gap, *result.solution.w]).all()
     assert result.gap >= -1e-12 * (1 + p.primal_at_zero)
     if solver in ("sdca", "interior"):

@@ -45,6 +45,12 @@ def combination(X: Dense | CSR, coef: Any, out: Any) -> None:
         out[columns] += coef[i] * x
 
 
+def gram_product(X: Dense | CSR, v: Any, scale: Any, out: Any) -> None:
+    for i in range(_n_rows(X)):
+        columns, x = _row(X, i)
+        out[columns] += _each(scale, i) * (x @ v[columns]) * x
+
+
 def evaluate(
     X: Dense | CSR,
     loss: Curve,
@@ -103,47 +109,167 @@ def sdca_steps(
     return kept, bias, worst, gap
 
 
-def shuffle(order: Any, count: int, seed: Any) -> None:
+def _draw(seed: Any, count: int) -> int:
+    """A number below ``count`` by splitmix64."""
     mask = (1 << 64) - 1
-    state = int(seed[0])
-    for k in range(count - 1, 0, -1):
-        state = (state + 0x9E3779B97F4A7C15) & mask
-        x = state
-        x = ((x ^ (x >> 30)) * 0xBF58476D1CE4E5B9) & mask
-        x = ((x ^ (x >> 27)) * 0x94D049BB133111EB) & mask
-        x ^= x >> 31
-        j = ((x >> 32) * (k + 1)) >> 32
-        order[k], order[j] = order[j], order[k]
+    state = (int(seed[0]) + 0x9E3779B97F4A7C15) & mask
     seed[0] = state
+    x = ((state ^ (state >> 30)) * 0xBF58476D1CE4E5B9) & mask
+    x = ((x ^ (x >> 27)) * 0x94D049BB133111EB) & mask
+    x ^= x >> 31
+    return ((x >> 32) * count) >> 32
+
+
+def shuffle(order: Any, count: int, seed: Any) -> None:
+    for k in range(count - 1, 0, -1):
+        j = _draw(seed, k + 1)
+        order[k], order[j] = order[j], order[k]
+
+
+def draw_subsets(order: Any, batches: Any, seed: Any) -> None:
+    for batch in batches:
+        for j in range(batch.size):
+            other = j + _draw(seed, order.size - j)
+            order[j], order[other] = order[other], order[j]
+        batch[:] = order[: batch.size]
+
+
+def _push(X: Dense | CSR, table: Any, rows: Any, steps: Any, w: Any) -> float:
+    """w += Σ c_i δ_i x_i; returns Σ c_i δ_i."""
+    for i, step in zip(rows, steps):
+        columns, x = _row(X, i)
+        w[columns] += table[4 * i + 2] * step * x
+    return float(table[4 * rows + 2] @ steps)
+
+
+def _look(
+    X: Dense | CSR, loss: Curve, a: Any, c: Any, t: Any, rows: Any, w: Any, bias: float
+) -> tuple[Any, Any, float]:
+    """z of the rows, whether each wants to move, and Σ |c_i|·(Fenchel gap)."""
+    m = np.array([x @ w[columns] for columns, x in (_row(X, i) for i in rows)]) + bias
+    z = np.where(c < 0, -m, m)
+    moves = loss.violation(a, z, t) > 0
+    gaps = loss.value(z, t) + loss.conjugate(a, t) + a * z
+    return z, moves, float(np.sum(np.abs(c) * np.where(moves, gaps, 0.0)))
+
+
+def minibatch_steps(
+    X: Dense | CSR,
+    loss: Curve,
+    table: Any,
+    batches: Any,
+    w: Any,
+    u: Any,
+    whole: bool,
+    bias: float,
+    ratio: float,
+    beta: float,
+    limit: float,
+    gamma: float,
+    queue: Any,
+    step: int,
+    keep: float,
+    mean: Any,
+    seen: Any,
+) -> tuple[float, float, int, float]:
+    slots, refusals, gap = queue[0].shape[0], 0, 0.0
+    for batch in batches.astype(np.int64):
+        a, q, c, t = (table[4 * batch + k] for k in range(4))
+        z, moves, looked = _look(X, loss, a, c, t, batch, w, bias)
+        gap += looked
+        new = np.where(moves, loss.dual_step(a, z, t, beta * q), a)
+        if gamma < 1 and np.any(new != a):
+            delta = np.zeros_like(w)
+            mass = _push(X, table, batch, new - a, delta)
+            zeta = np.sum(np.abs(c) * q * (new - a) ** 2)
+            if zeta > 0:
+                rho = min(max((delta @ delta + ratio * mass**2) / zeta, 1.0), limit)
+                new = np.where(moves, loss.dual_step(a, z, t, rho * q), a)
+                beta = beta**gamma * rho ** (1 - gamma)
+        slot = step % slots
+        queue[0][slot], queue[1][slot], queue[2][slot] = batch, a, new
+        step += 1
+        if step < slots:
+            continue
+        rows, old, new = (part[step % slots] for part in queue)
+        rows = rows.astype(np.int64)
+        new[:] = np.where(table[4 * rows] == old, new, table[4 * rows])
+        old[:] = table[4 * rows]
+        before = w @ w
+        moved = w.copy()
+        mass = _push(X, table, rows, new - old, moved)
+        weights, t = np.abs(table[4 * rows + 2]), table[4 * rows + 3]
+        rise = weights @ (loss.conjugate(old, t) - loss.conjugate(new, t))
+        rise -= 0.5 * (moved @ moved - before) + bias * mass + 0.5 * ratio * mass**2
+        if gamma < 1 and np.any(new != old) and rise <= 0:
+            refusals += 1
+            new[:] = old
+            continue
+        for i, x, y in zip(rows, old, new):
+            if mean.size and x != y:
+                count = step - 1 - seen[i]
+                mean[i] = x + keep**count * (mean[i] - x) if keep < 1 else mean[i] + count * x
+                seen[i] = step - 1
+        w[:], table[4 * rows] = moved, new
+        bias += ratio * mass
+    return bias, beta, refusals, gap
+
+
+def block_steps(
+    X: Dense | CSR,
+    loss: Curve,
+    table: Any,
+    order: Any,
+    start: int,
+    stop: int,
+    size: int,
+    w: Any,
+    u: Any,
+    bias: float,
+    ratio: float,
+    sweeps: int,
+) -> tuple[float, float]:
+    gap = 0.0
+    for first in range(start, stop, size):
+        rows = order[first : min(first + size, stop)].astype(np.int64)
+        a, c, t = table[4 * rows], table[4 * rows + 2], table[4 * rows + 3]
+        gap += _look(X, loss, a, c, t, rows, w, bias)[2]
+        for _ in range(sweeps):  # serial steps, in that order
+            once, stay = rows.copy(), (w, bias, ratio, np.inf)
+            _, bias, _, _ = sdca_steps(X, loss, table, once, 0, rows.size, 0, *stay)
+    return bias, gap
 
 
 def subgradient_steps(
     X: Dense | CSR,
     loss: Curve,
-    sign: Any,
-    t: Any,
-    weight: Any,
+    table: Any,
     batches: Any,
     eta: Any,
     decay: Any,
     decay_bias: Any,
+    keep: Any,
+    gain: Any,
     ratio: float,
     bias_norm: float,
     radius: float,
     v: Any,
+    u: Any,
     scalars: Any,
-    visits: Any,
-    mass: Any,
 ) -> None:
-    w, bias = scalars[0] * v, scalars[2]
-    for k, batch in enumerate(batches):
+    scale, _, bias, p, r, mean_bias = scalars
+    w, mean = scale * v, p * v + r * u if u.size else u
+    for k, batch in enumerate(batches.astype(np.int64)):
+        if u.size:
+            mean, mean_bias = keep[k] * mean + gain[k] * w, keep[k] * mean_bias + gain[k] * bias
         step, total = np.zeros_like(w), 0.0
         for i in batch:
             columns, x = _row(X, i)
-            a = float(loss.maximiser(_each(sign, i) * (x @ w[columns] + bias), _each(t, i)))
-            visits[i] += 1.0
-            mass[i] += a
-            pull = eta[k] * _each(weight, i) * _each(sign, i) * a / len(batch)
+            weight, t = table[4 * i + 2 : 4 * i + 4]
+            z = x @ w[columns] + bias
+            a = float(loss.maximiser(z if weight >= 0 else -z, t))
+            table[4 * i : 4 * i + 2] += 1.0, a
+            pull = eta[k] * weight * a / len(batch)
             step[columns] += pull * x
             total += pull
         w = decay[k] * w + step
@@ -151,8 +277,8 @@ def subgradient_steps(
         norm = np.sqrt(w @ w + bias_norm * bias**2)
         if norm > radius:
             w, bias = w * (radius / norm), bias * (radius / norm)
-    v[:] = w
-    scalars[:] = 1.0, w @ w, bias
+    v[:], u[:] = w, mean
+    scalars[:] = 1.0, w @ w, bias, 0.0, 1.0, mean_bias
 
 
 def weighted_gram(X: Dense | CSR, omega: Any, n_features: int) -> Any:

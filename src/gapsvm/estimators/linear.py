@@ -14,7 +14,7 @@ from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
@@ -29,6 +29,7 @@ from gapsvm.estimators.callbacks import (
 from gapsvm.losses import get_loss
 from gapsvm.problem import Bias, Iterate, check_weights
 from gapsvm.progress import ProgressBar
+from gapsvm.solvers.minibatch import RULES
 from gapsvm.trace import Callback, Status
 from gapsvm.train import METHODS, PRIMAL, Fit, Options, train_all
 
@@ -40,7 +41,9 @@ class _LinearModel(CallbackSupportMixin, BaseEstimator):
 
     _parameter_constraints: dict[str, list[Any]] = {
         "dual": ["boolean", StrOptions({"auto"})],
-        "method": [StrOptions(set(METHODS))],
+        "method": [StrOptions(set(METHODS)), HasMethods(["init", "advance", "iterate"])],
+        "batch_size": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
+        "rule": [StrOptions(set(RULES))],
         "tol": [Interval(Real, 0, None, closed="left")],
         "C": [Interval(Real, 0, None, closed="neither")],
         "lam": [Interval(Real, 0, None, closed="neither"), None],
@@ -55,10 +58,10 @@ class _LinearModel(CallbackSupportMixin, BaseEstimator):
         "callbacks": ["array-like", callable, None],
     }
 
-    def _method(self) -> str:
+    def _method(self) -> Any:
         """``method`` and ``dual`` together; interior point is both primal and dual."""
-        if self.dual == "auto":
-            return str(self.method)
+        if self.dual == "auto" or not isinstance(self.method, str):
+            return self.method
         allowed = _DUAL_METHODS if self.dual else _PRIMAL_METHODS
         if self.method == "auto":
             return "auto" if self.dual else PRIMAL
@@ -92,6 +95,8 @@ class _LinearModel(CallbackSupportMixin, BaseEstimator):
         callbacks = [self.callbacks] if callable(self.callbacks) else list(self.callbacks or ())
         options = Options(
             method=self._method(),
+            batch_size=self.batch_size,
+            rule=self.rule,
             tol=self.tol,
             max_passes=self.max_iter,
             time_limit=self.time_limit,
@@ -162,6 +167,7 @@ class _LinearModel(CallbackSupportMixin, BaseEstimator):
         self.converged_ = worst is Status.CONVERGED
         methods = [fit.method for fit in fits]
         self.method_ = methods if several else methods[0]
+        self.method_note_ = fits[0].note
 
     def _report(self) -> None:
         """Say what a user must know about how the fit ended; the model is in place by now."""
@@ -246,8 +252,14 @@ class LinearSVC(ClassifierMixin, _LinearModel):
     loss : {"hinge", "squared_hinge", "smoothed_hinge", "logistic"}, default="hinge"
     dual : bool or "auto", default="auto"
         True: dual methods; False: primal ones (interior point for few features, else Pegasos).
-    method : {"auto", "sdca", "interior", "pegasos"}, default="auto"
-        ``method_`` says which one produced the model.
+    method : {"auto", "sdca", "interior", "pegasos"} or a solver, default="auto"
+        ``method_`` says which one produced the model.  A solver such as
+        ``MiniBatchSDCA(rule="aggressive", batch_size=64, staleness=2)`` is taken as it is.
+    batch_size : int or "auto", default=1
+        Rows that step together; more than 1 means mini-batch SDCA, or mini-batch Pegasos.  "auto"
+        takes as many as the data allow; ``method_note_`` says why.
+    rule : {"naive", "safe", "aggressive", "exact"}, default="safe"
+        How the rows of a batch share the way; see ``gapsvm.MiniBatchSDCA``.
     tol : float, default=1e-3
         Certified gap to reach, relative to the objective of the zero model.
     C : float, default=1.0
@@ -286,6 +298,8 @@ class LinearSVC(ClassifierMixin, _LinearModel):
     dual_gaps_ : (1 or n_classes,)
     primal_objective_, dual_objective_ : float, or one number per class
     converged_ : bool;  status_ : str;  method_ : str;  n_iter_ : int, passes
+    method_note_ : str
+        What the method chose by itself, and why; empty if there was nothing to choose.
     history_ : list of ``gapsvm.Record``, or one such list per class
     copy_note_ : str or None
         What of X had to be copied, and why.
@@ -306,7 +320,9 @@ class LinearSVC(ClassifierMixin, _LinearModel):
         loss: str = "hinge",
         *,
         dual: bool | str = "auto",
-        method: str = "auto",
+        method: Any = "auto",
+        batch_size: int | str = 1,
+        rule: str = "safe",
         tol: float = 1e-3,
         C: float = 1.0,
         lam: float | None = None,
@@ -327,6 +343,8 @@ class LinearSVC(ClassifierMixin, _LinearModel):
         self.loss = loss
         self.dual = dual
         self.method = method
+        self.batch_size = batch_size
+        self.rule = rule
         self.tol = tol
         self.C = C
         self.lam = lam
@@ -461,7 +479,9 @@ class LinearSVR(RegressorMixin, _LinearModel):
         epsilon: float = 0.0,
         loss: str = "epsilon_insensitive",
         dual: bool | str = "auto",
-        method: str = "auto",
+        method: Any = "auto",
+        batch_size: int | str = 1,
+        rule: str = "safe",
         tol: float = 1e-3,
         C: float = 1.0,
         lam: float | None = None,
@@ -479,6 +499,8 @@ class LinearSVR(RegressorMixin, _LinearModel):
         self.loss = loss
         self.dual = dual
         self.method = method
+        self.batch_size = batch_size
+        self.rule = rule
         self.tol = tol
         self.C = C
         self.lam = lam

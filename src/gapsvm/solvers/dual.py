@@ -74,27 +74,8 @@ class SDCA:
     single: bool = False
 
     def init(self, problem: LinearProblem, backend: Backend, rng: np.random.Generator) -> SDCAState:
-        curve, ratio = problem.loss.curve, self.ratio(problem)
-        alpha = np.zeros(1) if self.alpha is None else np.clip(self.alpha, curve.lo, curve.hi)
-        sq_norms = problem.sq_norms + ratio if ratio else problem.sq_norms
-        table = np.empty(4 * problem.n_rows)
-        table[0::4] = alpha
-        table[2::4] = problem.scale * problem.sign * problem.weight
-        table[1::4] = np.abs(problem.scale * problem.weight) * sq_norms
-        table[3::4] = problem.t
-        w = np.empty(problem.n_features)  # not zeros(): NumPy asks for huge pages here only
-        w.fill(0.0)
-        bias = centre = problem.bias_at_zero
-        if self.alpha is not None:
-            alpha = table[::4]
-            coef = table[2::4] * alpha
-            backend.combination(problem.rows.view, coef, w)
-            shrink = _best_multiple(problem, alpha, w)
-            alpha *= shrink
-            w *= shrink
-            pull = ratio * shrink * float(coef.sum())
-            bias = self.bias if problem.bias == "free" else pull
-            centre = bias - pull
+        ratio = bias_ratio(problem)
+        table, w, bias, centre = dual_start(problem, backend, ratio, self.alpha, self.bias)
         if self.single:
             w = w.astype(np.float32)
         order = _rows_with_weight(problem)
@@ -109,21 +90,10 @@ class SDCA:
             hint=math.inf if self.alpha is None else 0.0,  # a warm start may be all there is to do
         )
 
-    def ratio(self, problem: LinearProblem) -> float:
-        """λ/κ: how much the bias follows Σ c_i α_i.
-
-        For a free one a tenth of the mean ‖x‖², but so much at least that a pass can move it by
-        the size of the targets, however large λ is.
-        """
-        if problem.bias == "free":
-            reach = problem.lam * problem.mean_abs_target
-            return max(0.1 * problem.mean_sq_norm, reach) or 1.0
-        return problem.bias_ratio
-
     def advance(
         self, problem: LinearProblem, state: SDCAState, backend: Backend, budget: int
     ) -> SDCAState:
-        ratio = self.ratio(problem)
+        ratio = bias_ratio(problem)
         start = state.rows_visited
         if start == 0:
             state.hint = math.inf
@@ -195,6 +165,43 @@ class SDCA:
 
     def progress(self, problem: LinearProblem, state: SDCAState) -> Progress:
         return Progress(state.rows_visited, state.hint)
+
+
+def bias_ratio(problem: LinearProblem) -> float:
+    """λ/κ: how much the bias follows Σ c_i α_i.
+
+    For a free one a tenth of the mean ‖x‖², but so much at least that a pass can move it by
+    the size of the targets, however large λ is.
+    """
+    if problem.bias == "free":
+        reach = problem.lam * problem.mean_abs_target
+        return max(0.1 * problem.mean_sq_norm, reach) or 1.0
+    return problem.bias_ratio
+
+
+def dual_start(
+    problem: LinearProblem, backend: Backend, ratio: float, alpha: Any, bias: float
+) -> tuple[Any, Any, float, float]:
+    """(table, w, bias, centre of the bias) at zero, or at the best multiple of a given α."""
+    curve = problem.loss.curve
+    table = np.empty(4 * problem.n_rows)
+    table[0::4] = 0.0 if alpha is None else np.clip(alpha, curve.lo, curve.hi)
+    table[1::4] = np.abs(problem.scale * problem.weight) * (problem.sq_norms + ratio)
+    table[2::4] = problem.scale * problem.sign * problem.weight
+    table[3::4] = problem.t
+    w = np.empty(problem.n_features)  # not zeros(): NumPy asks for huge pages here only
+    w.fill(0.0)
+    if alpha is None:
+        return table, w, problem.bias_at_zero, problem.bias_at_zero
+    alpha = table[::4]
+    coef = table[2::4] * alpha
+    backend.combination(problem.rows.view, coef, w)
+    shrink = _best_multiple(problem, alpha, w)
+    alpha *= shrink
+    w *= shrink
+    pull = ratio * shrink * float(coef.sum())
+    bias = bias if problem.bias == "free" else pull
+    return table, w, bias, bias - pull
 
 
 def _best_multiple(problem: LinearProblem, alpha: Any, w: Any) -> float:

@@ -38,6 +38,21 @@ def combination(X, coef, out):
 
 
 @kernel
+def gram_product(X, v, scale, out):
+    """out += Σ scale_i ⟨x_i, v⟩ x_i, each row read from memory once.
+
+    Given     scale: an array of n numbers, or of one that holds for all rows.
+    Modified  out: Xᵀ diag(scale) X v is added.
+    """
+    n = np.uint64(X[-1].shape[0]) - np.uint64(len(X) > 1)  # CSR: one pointer more than rows
+    scales = np.uint64(scale.size > 1)
+    for i in range(n):
+        c = scale[i * scales] * row_dot(X, i, v)
+        if c != 0.0:
+            row_axpy(X, i, c, out)
+
+
+@kernel
 def evaluate(X, loss, w, bias, alpha, sign, t, weight, scale, margins, combination):
     """Everything a certificate needs, each row read from memory once.
 

@@ -4,16 +4,22 @@ from gapsvm.backends.cpu.dual import sdca_steps, shuffle
 from gapsvm.backends.cpu.evaluate import (
     combination,
     evaluate,
+    gram_product,
     margins,
     sq_norms,
 )
 from gapsvm.backends.cpu.gram import weighted_gram
+from gapsvm.backends.cpu.minibatch import block_steps, draw_subsets, minibatch_steps
 from gapsvm.backends.cpu.subgradient import subgradient_steps
 
 __all__ = [
+    "block_steps",
     "combination",
+    "draw_subsets",
     "evaluate",
+    "gram_product",
     "margins",
+    "minibatch_steps",
     "sdca_steps",
     "shuffle",
     "sq_norms",

@@ -22,7 +22,8 @@ _REORDER = {"fastmath": {"reassoc", "contract", "nsz"}}  # lets a dense sum use 
 
 
 @register_jitable(**_REORDER)
-def _simd_dot(x, w):
+def simd_dot(x, w):
+    """⟨x, w⟩; BLAS would wake its threads for it."""
     total = 0.0
     for j in range(x.size):
         total += x[j] * w[j]
@@ -41,8 +42,20 @@ def row_axpy(X, i, scale, w):
     """w += scale · x_i."""
 
 
+def row_axpy_growth(X, i, scale, w):
+    """w += scale · x_i; returns by how much ‖w‖² has grown."""
+
+
+def row_clear(X, i, w):
+    """w = 0 where x_i has values."""
+
+
 def row_sq_norm(X, i):
     """‖x_i‖² in float64."""
+
+
+def block_gram(X, rows, u, out):
+    """out[j, k] = ⟨x_i, x_l⟩ for i = rows[j], l = rows[k]; u is zero before and after."""
 
 
 def prefetch_row(X, far, mid, near):
@@ -70,7 +83,7 @@ def _row_dot(X, i, w):
 
         return csr
     else:
-        return lambda X, i, w: _simd_dot(X.values[i], w)
+        return lambda X, i, w: simd_dot(X.values[i], w)
 
 
 @overload(row_axpy, jit_options=_INLINE)
@@ -88,6 +101,72 @@ def _row_axpy(X, i, scale, w):
             x = X.values[i]
             for j in range(x.size):
                 w[j] += scale * x[j]
+
+        return dense
+
+
+@overload(row_axpy_growth, jit_options=_INLINE | _REORDER)
+def _row_axpy_growth(X, i, scale, w):
+    if _is_csr(X):
+
+        def csr(X, i, scale, w):
+            growth = 0.0
+            for k in range(np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1])):
+                j, step = X.indices[k], scale * X.data[k]
+                growth += (2.0 * w[j] + step) * step
+                w[j] += step
+            return growth
+
+        return csr
+    else:
+
+        def dense(X, i, scale, w):
+            x = X.values[i]
+            growth = 0.0
+            for j in range(x.size):
+                step = scale * x[j]
+                growth += (2.0 * w[j] + step) * step
+                w[j] += step
+            return growth
+
+        return dense
+
+
+@overload(row_clear, jit_options=_INLINE)
+def _row_clear(X, i, w):
+    if _is_csr(X):
+
+        def csr(X, i, w):
+            for k in range(np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1])):
+                w[X.indices[k]] = 0.0
+
+        return csr
+    else:
+
+        def dense(X, i, w):
+            w[:] = 0.0
+
+        return dense
+
+
+@overload(block_gram)
+def _block_gram(X, rows, u, out):
+    if _is_csr(X):
+
+        def csr(X, rows, u, out):
+            for j in range(rows.size):
+                i = np.uint64(rows[j])
+                row_axpy(X, i, 1.0, u)
+                for k in range(j + 1):
+                    out[j, k] = out[k, j] = row_dot(X, np.uint64(rows[k]), u)
+                row_clear(X, i, u)
+
+        return csr
+    else:
+
+        def dense(X, rows, u, out):
+            block = X.values[rows]
+            out[: rows.size, : rows.size] = np.dot(block, block.T)
 
         return dense
 

@@ -4,72 +4,74 @@ from __future__ import annotations
 
 import numpy as np
 
-from gapsvm.backends.cpu.jit import kernel
+from gapsvm.backends.cpu.jit import kernel, prefetch
 from gapsvm.backends.cpu.losses import maximiser
-from gapsvm.backends.cpu.rows import prefetch_row, row_axpy, row_dot, row_sq_norm
+from gapsvm.backends.cpu.rows import prefetch_row, row_axpy, row_axpy_growth, row_dot
+
+_ONE, _TWO, _THREE, _FOUR = (np.uint64(k) for k in (1, 2, 3, 4))
+_FAR, _MID, _NEAR = 12, 6, 4  # rows ahead at which they are asked for, as in ``dual``
+_SMALL_SCALE, _SMALL_SHARE = 1e-9, 1e-150  # below, v and the average are written out
 
 
 @kernel
 def subgradient_steps(
-    X,
-    loss,
-    sign,
-    t,
-    weight,
-    batches,
-    eta,
-    decay,
-    decay_bias,
-    ratio,
-    bias_norm,
-    radius,
-    v,
+    X, loss, table, batches, eta, decay, decay_bias, keep, gain, ratio, bias_norm, radius, v, u,
     scalars,
-    visits,
-    mass,
-):
+):  # fmt: skip
     """w ← Π[decay_k·w + eta_k·g_k], g_k the batch mean of s_i a*(z_i) x̃_i (Pegasos Fig. 1 and 2).
 
-    Given     batches (steps × k) row numbers; eta and decay, a number a step; w = scale·v and
-              bias, ‖w‖² kept in scalars = (scale, ‖w‖², bias), so that a step costs the nonzeros
-              of its batch (Pegasos §2.4); bias ← decay_bias_k·bias + ratio·(mean of s_i σ_i a*);
+    Given     batches (steps × k) row numbers; eta, decay, ... a number a step;
+              table[4i:4i+4] = (visits, Σ a*, σ_i s_i, t_i), s_i of mean 1.
+              w = scale·v and, if u is not empty, the average w̄ = p·v + r·u, so that a step costs
+              the nonzeros of its batch (Pegasos §2.4): before step k, w̄ ← keep_k·w̄ + gain_k·w.
+              bias ← decay_bias_k·bias + ratio·(mean of s_i σ_i a*), averaged alike.
               Π onto ‖w‖² + bias_norm·bias² ≤ radius², radius = inf for none.
-              sign, t, weight: arrays of n numbers or of one; weight has mean 1.
-    Modified  v, scalars, visits_i += 1, mass_i += a*(z_i), for the certificate.
+    Modified  table, v, u, scalars = (scale, ‖v‖², bias, p, r, average bias).
     """
-    scale, sq_norm, bias = scalars[0], scalars[1], scalars[2]
+    scale, square, bias, p, r, mean_bias = scalars
     steps, size = batches.shape
-    pull = np.empty(size)
+    flat, pull = batches.ravel(), np.empty(size)
     for k in range(steps):
+        if u.size > 0:
+            p, r = keep[k] * p + gain[k] * scale, keep[k] * r
+            mean_bias = keep[k] * mean_bias + gain[k] * bias
         total = 0.0
         for j in range(size):
-            i = np.uint64(batches[k, j])
-            if k + 4 < steps:
-                prefetch_row(X, batches[k + 4, j], batches[k + 2, j], batches[k + 1, j])
-            si = sign[i] if sign.size > 1 else sign[0]
-            ti = t[i] if t.size > 1 else t[0]
-            wi = weight[i] if weight.size > 1 else weight[0]
-            a = maximiser(loss, si * (scale * row_dot(X, i, v) + bias), ti)
-            visits[i] += 1.0
-            mass[i] += a
-            pull[j] = eta[k] * wi * si * a / size
+            at = k * size + j
+            if at + _FAR < flat.size:
+                prefetch(table, _FOUR * np.uint64(flat[at + _FAR]))
+                prefetch_row(X, flat[at + _FAR], flat[at + _MID], flat[at + _NEAR])
+            i = np.uint64(flat[at])
+            weight = table[_FOUR * i + _TWO]
+            z = scale * row_dot(X, i, v) + bias
+            a = maximiser(loss, z if weight >= 0.0 else -z, table[_FOUR * i + _THREE])
+            table[_FOUR * i] += 1.0
+            table[_FOUR * i + _ONE] += a
+            pull[j] = eta[k] * weight * a / size
             total += pull[j]
         scale *= decay[k]
-        sq_norm *= decay[k] * decay[k]
-        if scale < 1e-9:  # also the first step of Pegasos, where decay = 0: reset, never divide
+        if scale < _SMALL_SCALE or (u.size > 0 and r < _SMALL_SHARE):
+            # Also the first step of Pegasos, where decay = 0: write v out, never divide by 0.
+            if u.size > 0:
+                for m in range(u.size):
+                    u[m] = p * v[m] + r * u[m]
+                p, r = 0.0, 1.0
             for m in range(v.size):
                 v[m] *= scale
+            square *= scale * scale
             scale = 1.0
         for j in range(size):
             if pull[j] != 0.0:
-                i = np.uint64(batches[k, j])
-                sq_norm += 2 * pull[j] * scale * row_dot(X, i, v) + pull[j] ** 2 * row_sq_norm(X, i)
-                row_axpy(X, i, pull[j] / scale, v)
+                i, step = np.uint64(batches[k, j]), pull[j] / scale
+                if radius < np.inf:
+                    square += row_axpy_growth(X, i, step, v)
+                else:
+                    row_axpy(X, i, step, v)
+                if u.size > 0:
+                    row_axpy(X, i, -step * p / r, u)
         bias = decay_bias[k] * bias + ratio * total
-        excess = (sq_norm + bias_norm * bias * bias) / (radius * radius)
+        excess = (scale * scale * square + bias_norm * bias * bias) / (radius * radius)
         if excess > 1.0:
-            shrink = 1.0 / np.sqrt(excess)
-            scale *= shrink
-            bias *= shrink
-            sq_norm /= excess
-    scalars[0], scalars[1], scalars[2] = scale, sq_norm, bias
+            scale /= np.sqrt(excess)
+            bias /= np.sqrt(excess)
+    scalars[:] = scale, square, bias, p, r, mean_bias

@@ -1,0 +1,288 @@
+"""Mini-batch dual ascent: the kernels (Takáč §4)."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba.extending import register_jitable
+
+from gapsvm.backends.cpu.jit import kernel, prefetch
+from gapsvm.backends.cpu.losses import row_step, value_and_conjugate
+from gapsvm.backends.cpu.rows import (
+    block_gram,
+    prefetch_row,
+    row_axpy,
+    row_axpy_growth,
+    row_dot,
+    simd_dot,
+)
+
+_ONE, _TWO, _THREE, _FOUR = (np.uint64(k) for k in (1, 2, 3, 4))
+_FAR, _MID, _NEAR = 12, 6, 4  # rows ahead at which they are asked for, as in ``dual``
+
+
+@kernel
+def draw_subsets(order, batches, seed):
+    """Fill each row of ``batches`` with a uniform subset, the first places of a partial shuffle.
+
+    ``order`` is any permutation of the rows and stays one.  Modified in place: all three.
+    """
+    state = seed[0]
+    n = order.size
+    for k in range(batches.shape[0]):
+        for j in range(batches.shape[1]):
+            state += np.uint64(0x9E3779B97F4A7C15)
+            x = state
+            x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+            x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+            x = x ^ (x >> np.uint64(31))
+            other = j + np.int64(((x >> np.uint64(32)) * np.uint64(n - j)) >> np.uint64(32))
+            order[j], order[other] = order[other], order[j]
+            batches[k, j] = order[j]
+    seed[0] = state
+
+
+@register_jitable
+def _look(X, loss, table, rows, at, stop, size, w, bias, beta, z, old, new, u, fused):
+    """The margins of a batch and the steps it proposes.
+
+    Row i wants the a⁺ that is exact for the curvature β·q_i: eq. (14) and (15).  ``fused``: the
+    step is taken at once, while the row is at hand, with u in the place of w.
+    Returns Σ |c_i|·(Fenchel gap of row i) and Σ c_i δ_i.
+    """
+    gap = mass = 0.0
+    for j in range(size):
+        if at + j + _FAR < stop:
+            far = rows[at + j + _FAR]
+            prefetch(table, _FOUR * far)
+            prefetch_row(X, far, rows[at + j + _MID], rows[at + j + _NEAR])
+        i = np.uint64(rows[at + j])
+        k = _FOUR * i
+        a, q, c, t = table[k], table[k + _ONE], table[k + _TWO], table[k + _THREE]
+        m = row_dot(X, i, w) + bias
+        z[j] = -m if c < 0 else m
+        old[j] = a
+        v, new[j] = row_step(loss, a, z[j], t, beta * q)
+        if v > 0.0:
+            value, conjugate = value_and_conjugate(loss, z[j], a, t)
+            gap += abs(c) * (value + conjugate + a * z[j])
+            mass += c * (new[j] - a)
+            if fused:
+                table[k] = new[j]
+                row_axpy(X, i, c * (new[j] - a), u)
+    return gap, mass
+
+
+@register_jitable
+def _shift(X, table, rows, old, new, w):
+    """w += Σ c_i(new_i − old_i)x_i; returns by how much ‖w‖² has grown."""
+    growth = 0.0
+    for j in range(rows.size):
+        if new[j] != old[j]:
+            i = np.uint64(rows[j])
+            growth += row_axpy_growth(X, i, table[_FOUR * i + _TWO] * (new[j] - old[j]), w)
+    return growth
+
+
+@register_jitable
+def _sums(loss, table, rows, z, old, new, bias):
+    """Of the steps from old to new: ⟨w, Δ⟩, ζ of Algorithm 2, Σ c_i δ_i, and the gain of D/λ
+
+    but for its quadratic terms, −‖Δ‖²/2 and −ratio·(Σ c_i δ_i)²/2.
+    """
+    inner = zeta = mass = rise = 0.0
+    for j in range(rows.size):
+        step = new[j] - old[j]
+        if step != 0.0:
+            k = _FOUR * np.uint64(rows[j])
+            q, c, t = table[k + _ONE], table[k + _TWO], table[k + _THREE]
+            _, before = value_and_conjugate(loss, z[j], old[j], t)
+            _, after = value_and_conjugate(loss, z[j], new[j], t)
+            inner += abs(c) * step * z[j] - bias * c * step
+            zeta += abs(c) * q * step * step
+            mass += c * step
+            rise += abs(c) * (before - after - z[j] * step)
+    return inner, zeta, mass, rise
+
+
+@register_jitable
+def _adapt(X, loss, table, rows, z, old, new, moving, fused, bias, ratio, beta, limit, gamma):
+    """Algorithm 2 between its two steps: ρ from the tentative δ̃, then δ with ρ.
+
+    ``moving`` is u, which holds Δ̃ and ends as Δ, or w itself, which gains Δ.
+    Returns β for the next batch, Σ c_i δ_i and whether D would not rise.
+    """
+    inner, zeta, mass, rise = _sums(loss, table, rows, z, old, new, bias)
+    growth = simd_dot(moving, moving) if fused else _shift(X, table, rows, old, new, moving)
+    square = growth if fused else growth - 2.0 * inner
+    if zeta > 0.0:
+        rho = min(max((square + ratio * mass * mass) / zeta, 1.0), limit)
+        beta = beta**gamma * rho ** (1.0 - gamma)
+        for j in range(rows.size):
+            if new[j] != old[j]:
+                i = np.uint64(rows[j])
+                k = _FOUR * i
+                q, c, t = table[k + _ONE], table[k + _TWO], table[k + _THREE]
+                tentative = new[j]
+                _, new[j] = row_step(loss, old[j], z[j], t, rho * q)
+                if new[j] != tentative:
+                    growth += row_axpy_growth(X, i, c * (new[j] - tentative), moving)
+        inner, zeta, mass, rise = _sums(loss, table, rows, z, old, new, bias)
+        square = growth if fused else growth - 2.0 * inner
+    moved = zeta > 0.0 or rise != 0.0
+    return beta, mass, moved and rise - 0.5 * (square + ratio * mass * mass) <= 0.0
+
+
+@register_jitable
+def _move(X, loss, table, rows, old, new, w, bias, ratio, ascent_only):
+    """w and α go from old to new; returns Σ c_i δ_i and whether the step was refused.
+
+    A row that another batch has moved since is left out.  ``ascent_only``: the step is taken back
+    unless it raises D (Algorithm 2's refusal).
+    """
+    mass = rise = 0.0
+    moved = False
+    for j in range(rows.size):
+        i = np.uint64(rows[j])
+        k = _FOUR * i
+        if table[k] != old[j]:
+            new[j] = old[j] = table[k]
+        if new[j] != old[j]:
+            c = table[k + _TWO]
+            push = c * (new[j] - old[j])
+            mass += push
+            moved = True
+            if ascent_only:
+                t = table[k + _THREE]
+                _, before = value_and_conjugate(loss, 0.0, old[j], t)
+                _, after = value_and_conjugate(loss, 0.0, new[j], t)
+                rise += abs(c) * (before - after) - 0.5 * row_axpy_growth(X, i, push, w)
+            else:
+                row_axpy(X, i, push, w)
+    if ascent_only and moved and rise - bias * mass - 0.5 * ratio * mass * mass <= 0.0:
+        for j in range(rows.size):
+            if new[j] != old[j]:
+                i = np.uint64(rows[j])
+                row_axpy(X, i, table[_FOUR * i + _TWO] * (old[j] - new[j]), w)
+                new[j] = old[j]
+        return 0.0, True
+    return mass, False
+
+
+@register_jitable
+def _average(mean, seen, rows, old, new, step, keep):
+    """Bring the averages of the rows that move up to date: until this step they were at old."""
+    for j in range(rows.size):
+        if new[j] != old[j]:
+            i = rows[j]
+            count = step - seen[i]
+            if keep < 1.0:
+                mean[i] = old[j] + keep**count * (mean[i] - old[j])
+            else:
+                mean[i] += count * old[j]
+            seen[i] = step
+
+
+@kernel
+def minibatch_steps(
+    X, loss, table, batches, w, u, whole, bias, ratio, beta, limit, gamma, queue, step, keep,
+    mean, seen,
+):  # fmt: skip
+    """Mini-batch SDCA on the rows of ``batches``, a batch a step (Takáč §4, Algorithm 2).
+
+    Given     table, w, bias, ratio as in ``sdca_steps``, but q_i = |c_i|v_i with any v_i: ‖x_i‖²
+              for eq. (14), 1 for eq. (15); the curvature of a step is β·q_i.
+              gamma < 1: β adapts, ρ = clip(‖Δ̃‖²/ζ, 1, limit), steps are proposed anew with ρ,
+              and refused unless D rises.  u: zeros, of w's shape; whole: a batch has more values
+              than w, which is then gone through at once.
+              queue = (rows, old, new), each (staleness + 1) × b: a batch is applied so many steps
+              after it was looked at.  step: steps so far.
+              mean, seen: averages of α, brought up to date when α moves; keep < 1: decaying,
+              1: the sum since seen; arrays of length 0: no average.
+    Modified  table, w, u, queue, mean, seen.
+    Returns   bias, β, refusals, Σ |c_i|·(Fenchel gap of row i when looked at).
+    """
+    rows_of, old_of, new_of = queue
+    size, slots, adaptive = batches.shape[1], rows_of.shape[0], gamma < 1.0
+    fused = whole and slots == 1
+    z, flat = np.empty(size), batches.ravel()
+    refusals, gap = 0, 0.0
+    for k in range(batches.shape[0]):
+        slot = step % slots
+        rows, old, new = rows_of[slot], old_of[slot], new_of[slot]
+        rows[:] = batches[k]
+        at = k * size
+        looked, mass = _look(
+            X, loss, table, flat, at, flat.size, size, w, bias, beta, z, old, new, u, fused
+        )
+        gap += looked
+        refused = False
+        if adaptive:
+            moving = u if fused else w
+            beta, mass, refused = _adapt(
+                X, loss, table, rows, z, old, new, moving, fused, bias, ratio, beta, limit, gamma
+            )
+            refused = refused and slots == 1  # else it is seen when the step is taken
+        step += 1
+        if fused:
+            for j in range(u.size):
+                w[j] += 0.0 if refused else u[j]
+                u[j] = 0.0
+        elif adaptive and (refused or slots > 1):
+            _shift(X, table, rows, new, old, w)
+        if refused:
+            new[:], mass = old, 0.0
+        if slots > 1 or not (fused or adaptive):
+            if step < slots:
+                continue
+            slot = step % slots
+            rows, old, new = rows_of[slot], old_of[slot], new_of[slot]
+            mass, late = _move(X, loss, table, rows, old, new, w, bias, ratio, adaptive)
+            refused = refused or late
+        refusals += refused
+        if mean.size > 0:
+            _average(mean, seen, rows, old, new, step - 1, keep)
+        if adaptive or not fused:
+            for j in range(size):
+                table[_FOUR * np.uint64(rows[j])] = new[j]
+        bias += ratio * mass
+    return bias, beta, refusals, gap
+
+
+@kernel
+def block_steps(X, loss, table, order, start, stop, size, w, u, bias, ratio, sweeps):
+    """Exact ascent on blocks of ``size`` rows of order[start:stop], one block after the other.
+
+    Inside a block the margins follow from the block's Gram matrix, so that w is read and written
+    once a block; with one sweep this is ``sdca_steps`` without shrinking, step for step.
+    Given     table, w, bias, ratio as in ``sdca_steps``; u: zeros, of w's shape.
+    Modified  table, w, u.
+    Returns   bias, Σ |c_i|·(Fenchel gap of row i when its block was looked at).
+    """
+    gram = np.empty((size, size), dtype=X[0].dtype)
+    z, old, new, push = np.empty(size), np.empty(size), np.empty(size), np.empty(size)
+    gap = 0.0
+    for first in range(start, stop, size):
+        rows = order[first : min(first + size, stop)]
+        looked, _ = _look(
+            X, loss, table, order, first, stop, rows.size, w, bias, 1.0, z, old, new, u, False
+        )
+        gap += looked
+        block_gram(X, rows, u, gram)
+        push[:] = 0.0
+        for _ in range(sweeps):
+            for j in range(rows.size):
+                k = _FOUR * np.uint64(rows[j])
+                a, q, c, t = table[k], table[k + _ONE], table[k + _TWO], table[k + _THREE]
+                _, a_new = row_step(loss, a, z[j], t, q)
+                if a_new != a:
+                    table[k] = a_new
+                    step = c * (a_new - a)
+                    push[j] += step
+                    for m in range(rows.size):
+                        change = step * (gram[j, m] + ratio)
+                        z[m] += -change if table[_FOUR * np.uint64(rows[m]) + _TWO] < 0 else change
+        for j in range(rows.size):
+            if push[j] != 0.0:
+                row_axpy(X, np.uint64(rows[j]), push[j], w)
+                bias += ratio * push[j]
+    return bias, gap
