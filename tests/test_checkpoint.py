@@ -32,6 +32,7 @@ from gapsvm.solvers.dual import SDCA
 from gapsvm.solvers.interior import InteriorPoint
 from gapsvm.solvers.subgradient import Pegasos
 from gapsvm.trace import Checkpoint, Record, Status
+from gapsvm.train import Fit, Options, Training, train, train_all
 
 SOLVERS = {
     "sdca": SDCA(),
@@ -116,6 +117,91 @@ def test_a_checkpoint_at_any_moment(tmp_path, name):
         rest = solve(p, solver, checkpoint=run, **options)
         assert same(rest.solution, whole.solution)
         assert same(rest.checkpoint.state, whole.checkpoint.state)
+
+
+# -- several problems ------------------------------------------------------------------------------
+
+
+def trained(standing=None, save=None, **options):
+    X = matrix(60, 5)
+    ys = [targets(X, "margin", seed) for seed in range(3)]
+    options = Options(**{"method": "sdca", "tol": 1e-3, "seed": 3, **options})
+    loss = problem("hinge").loss
+    fits, _ = train_all(X, ys, loss, 0.01, options, threads=2, standing=standing, save=save)
+    return fits
+
+
+def weights(fits):
+    return [fit.solution.w.tobytes() for fit in fits]
+
+
+def test_several_problems_go_on_from_where_they_stand(tmp_path):
+    """Saved before each step of each, in one thread; every eleventh save is gone on from."""
+    whole, standing, trees = trained(), [None] * 3, []
+
+    def save():
+        save_tree(tmp_path / "state", standing, {})
+        trees.append(load_tree(tmp_path / "state", {}))
+
+    assert weights(trained(standing, save)) == weights(whole)
+    assert all(isinstance(place, Fit) for place in standing)
+    assert {tuple(type(place) for place in tree) for tree in trees} == {
+        (type(None), type(None), type(None)),
+        (Training, type(None), type(None)),
+        (Fit, type(None), type(None)),
+        (Fit, Training, type(None)),
+        (Fit, Fit, type(None)),
+        (Fit, Fit, Training),
+    }
+    for tree in trees[::11]:
+        assert weights(trained(tree)) == weights(whole)
+        assert all(isinstance(place, Fit) for place in tree)
+
+
+def test_a_budget_leaves_trainings_that_a_larger_one_goes_on_from():
+    standing = [None] * 3
+    some = trained(standing, max_passes=3)
+    assert not any(fit.result.converged for fit in some)
+    assert all(isinstance(place, Training) for place in standing)
+    assert weights(trained(standing)) == weights(trained())
+
+
+def test_what_is_finished_is_not_trained_again_unless_more_is_asked_for():
+    standing = [None] * 3
+    first = trained(standing, tol=1e-2)
+    assert trained(standing, tol=1e-2) == first
+    assert trained(standing, tol=0.1) == first
+    tight = trained(standing, tol=1e-5)
+    assert weights(tight) == weights(trained(tol=1e-5))
+    assert all(fit.result.gap <= 1e-5 for fit in tight)
+
+
+def test_the_time_is_shared_by_those_that_are_not_finished(monkeypatch):
+    standing = [None] * 3
+    trained(standing)
+    standing[1] = None
+    limits = []
+
+    def noted(p, options, **more):
+        limits.append(options.time_limit)
+        return train(p, options, **more)
+
+    monkeypatch.setattr("gapsvm.train.train", noted)
+    trained(standing, lambda: None, time_limit=1000.0)
+    assert limits == [pytest.approx(1000.0, abs=50.0)]
+    limits.clear()
+    trained([None] * 3, lambda: None, time_limit=1000.0)
+    assert limits == pytest.approx([1000 / 3, 500, 1000], abs=50.0)
+
+
+def test_one_fingerprint_for_several_problems():
+    p = problem("hinge")
+    ys = [targets(matrix(40, 5), "margin", seed) for seed in (7, 8)]
+    of = fingerprint(p, ys)
+    assert of["number of problems"] == 3
+    assert fingerprint(p)["number of problems"] == 1
+    assert of == fingerprint(p, [y.copy() for y in ys])
+    assert of["labels"] not in (fingerprint(p)["labels"], fingerprint(p, ys[::-1])["labels"])
 
 
 # -- trees -----------------------------------------------------------------------------------------

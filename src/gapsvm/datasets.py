@@ -166,6 +166,15 @@ def describe(name: str) -> str:
     return _find(name).description
 
 
+def available(name: str, *, folder: Folder = None) -> bool:
+    """Whether the files of a data set lie where `load` looks for them; they are not read."""
+    chosen = _find(name)
+    return all(
+        any(candidate.is_file() for candidate in _candidates(chosen, file, folder))
+        for file in chosen.train + chosen.test
+    )
+
+
 def optimum(name: str, scale: Scale, lam: float, *, folder: Folder = None) -> float | None:
     """The certified minimum of mean hinge loss + lam/2 |w|^2 (no bias), if the folder lists it.
 

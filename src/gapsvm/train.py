@@ -356,7 +356,7 @@ def train_all(
             def cancelled() -> bool:  # before each step, when the last one has been looked at
                 nonlocal ended_by_a_look
                 ended_by_a_look = False
-                if save is not None:
+                if save is not None and not interrupted():
                     save()
                 return interrupted()
 

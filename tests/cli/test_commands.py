@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import functools
 import json
+import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -69,6 +71,41 @@ def test_output_goes_to_a_file(
     assert (tmp_path / "labels.txt").read_text() == printed
 
 
+def test_labels_are_written_as_files_have_them(
+    run: Command, model: Path, two_classes: Path, tmp_path: Path
+) -> None:
+    assert set(run("predict", model, two_classes).out.split()) == {"1", "-1"}
+    halves = tmp_path / "halves.svm"
+    halves.write_text("0.5 1:1\n0.25 1:-1\n")
+    assert run("fit", halves, "--model", tmp_path / "halves").code == 0
+    assert run("predict", tmp_path / "halves", halves).out.split() == ["0.5", "0.25"]
+
+
+def test_unknown_labels_are_no_errors(run: Command, model: Path, tmp_path: Path) -> None:
+    """Rows to predict often have a label that means nothing."""
+    unknown = tmp_path / "unknown.svm"
+    unknown.write_text("0 1:1\n0 2:1\n")
+    code, out, err = run("predict", model, unknown)
+    assert (code, len(out.split()), err) == (0, 2, "2 rows: nothing to compare with\n")
+    assert json.loads(run("predict", model, unknown, "--json").out) == {"rows": 2}
+
+
+def test_predict_a_table(run: Command, tmp_path: Path) -> None:
+    pytest.importorskip("polars")
+    model, first, last, bare = (tmp_path / name for name in ("m", "a.csv", "b.csv", "c.csv"))
+    rows = [(k % 7, k % 3, "cat" if k % 7 < 3 else "dog") for k in range(40)]
+    first.write_text("kind,a,b\n" + "".join(f"{c},{a},{b}\n" for a, b, c in rows))
+    last.write_text("a,b,kind\n" + "".join(f"{a},{b},{c}\n" for a, b, c in rows))
+    bare.write_text("a,b\n" + "".join(f"{a},{b}\n" for a, b, _ in rows))
+    assert run("fit", last, "--model", model).code == 0
+    expected = run("predict", model, last)
+    assert "accuracy 1" in expected.err
+    for label in ("kind", "0", "-3"):
+        assert run("predict", model, first, "--label", label) == expected
+    code, out, err = run("predict", model, bare, "--no-label")
+    assert (code, out, err) == (0, expected.out, "40 rows: nothing to compare with\n")
+
+
 def test_predict_json(run: Command, model: Path, two_classes: Path, tmp_path: Path) -> None:
     output = tmp_path / "labels.txt"
     code, out, err = run("predict", model, two_classes, "--json", "--output", output)
@@ -104,6 +141,60 @@ def test_predict_a_regression(run: Command, responses: Path, tmp_path: Path) -> 
 def test_predict_rows_that_use_fewer_features(run: Command, model: Path, tmp_path: Path) -> None:
     (tmp_path / "narrow.svm").write_text("1 1:1\n")
     assert run("predict", model, tmp_path / "narrow.svm").code == 0
+
+
+# -- where it goes ---------------------------------------------------------------------------------
+
+
+def test_links_are_followed(run: Command, model: Path, two_classes: Path, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    for name in ("model", "trace", "labels"):
+        (tmp_path / name).symlink_to(tmp_path / "elsewhere" / name)
+    places = ("--model", tmp_path / "model", "--trace", tmp_path / "trace")
+    assert run("fit", two_classes, *places).code == 0
+    assert run("predict", model, two_classes, "-o", tmp_path / "labels").code == 0
+    for name in ("model", "trace", "labels"):
+        assert (tmp_path / name).is_symlink()
+        assert (tmp_path / "elsewhere" / name).stat().st_size > 100
+
+
+@pytest.mark.skipif(not Path("/dev/stdout").exists(), reason="needs /dev/stdout")
+@pytest.mark.parametrize("where", ["pipe", "file", "end of a file"])
+def test_standard_output_by_name(
+    where: str, run: Command, model: Path, two_classes: Path, tmp_path: Path
+) -> None:
+    """It is written to, not replaced, and neither cut nor written over."""
+    expected = run("predict", model, two_classes).out
+    program = "import sys; from gapsvm.cli import main; main(sys.argv[1:])"
+
+    def output(*arguments: object) -> str:
+        command = [sys.executable, "-c", program, *map(str, arguments)]
+        if where == "pipe":
+            ended = subprocess.run(command, stdout=subprocess.PIPE, timeout=120, check=True)
+            return ended.stdout.decode()
+        file = tmp_path / "output"
+        file.write_text("old\n")
+        with open(file, "ab" if where == "end of a file" else "wb") as stdout:
+            subprocess.run(command, stdout=stdout, timeout=120, check=True)
+        return file.read_text()
+
+    before = "old\n" if where == "end of a file" else ""
+    assert output("predict", model, two_classes, "-o", "/dev/stdout") == before + expected
+    said = output("fit", two_classes, "--trace", "/dev/stdout")
+    assert said.startswith(before + str(two_classes))
+    assert said.index("problem,passes") < said.index("primal ")
+    assert Path("/dev/stdout").is_symlink()
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_a_named_pipe(run: Command, model: Path, two_classes: Path, tmp_path: Path) -> None:
+    expected = run("predict", model, two_classes).out
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with ThreadPoolExecutor(1) as pool:
+        read = pool.submit(pipe.read_text)
+        assert run("predict", model, two_classes, "--output", pipe).code == 0
+        assert read.result(timeout=60) == expected
 
 
 # -- inspect ---------------------------------------------------------------------------------------
@@ -181,6 +272,45 @@ def test_path_options(run: Command, two_classes: Path, responses: Path) -> None:
     assert other.out.splitlines()[1].split()[1] != free[1]
     regression = ("--loss", "epsilon_insensitive", "--lam", "0.1", "--test", responses)
     assert run("path", responses, *regression).code == 0
+
+
+def test_path_json(run: Command, two_classes: Path, responses: Path) -> None:
+    lams = ("--lam", "1", "--lam", "0.1", "--test", two_classes)
+    code, out, err = run("path", two_classes, *lams, "--json")
+    found = json.loads(out)
+    assert (code, err, found["converged"]) == (0, "", True)
+    assert [point["lam"] for point in found["points"]] == [1, 0.1]
+    _, *lines = run("path", two_classes, *lams).out.splitlines()
+    for point, line in zip(found["points"], lines):
+        lam, primal, dual, _, norm, _, method, error = line.split()
+        assert point["gap"] == pytest.approx(point["primal"] - point["dual"])
+        assert f"{point['primal']:.8f} {point['dual']:.8f}" == f"{primal} {dual}"
+        assert (float(lam), method) == (point["lam"], point["method"])
+        assert f"{point['norm']:.4g} {point['test_error']:.4g}" == f"{norm} {error}"
+        assert point["converged"] is True
+    short = ("--loss", "huber", "--lam", "1", "--test", responses, "--json")
+    assert json.loads(run("path", responses, *short).out)["points"][0]["test_mse"] > 0
+
+
+def test_two_numbers_are_no_classes(run: Command, tmp_path: Path) -> None:
+    """A regression whose responses are two numbers has a mean squared error."""
+    data = tmp_path / "data.svm"
+    data.write_text("0 1:1\n1 1:2\n0 1:1.5\n1 1:1\n")
+    options = ("--loss", "half_squared", "--lam", "1e-6", "--test", data, "--json")
+    (point,) = json.loads(run("path", data, *options).out)["points"]
+    assert 0 < point["test_mse"] < 0.25
+
+
+@pytest.mark.parametrize("label", ["kind", "0"])
+def test_path_of_a_table(label: str, run: Command, tmp_path: Path) -> None:
+    pytest.importorskip("polars")
+    table = tmp_path / "table.csv"
+    lines = (f"{'cat' if k % 7 < 3 else 'dog'},{k % 7},{k % 3}" for k in range(40))
+    table.write_text("kind,a,b\n" + "\n".join(lines) + "\n")
+    options = ("--lam", "0.001", "--label", label, "--test", table, "--json")
+    code, out, _ = run("path", table, *options)
+    assert code == 0
+    assert json.loads(out)["points"][0]["test_error"] == 0
 
 
 def test_path_says_when_a_point_is_not_certified(

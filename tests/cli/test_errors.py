@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
 from typing import Any
@@ -33,8 +34,10 @@ def test_missing_file(fails: Command, tmp_path: Path) -> None:
     [
         (("--bogus",), "--bogus"),
         (("--gap", "small"), "--gap"),
-        (("--gap", "-1"), "--gap"),
-        (("--gap", "nan"), "--gap"),
+        (("--gap", "-1"), "'--gap': must be 0 or more, got -1"),
+        (("--gap", "nan"), "'--gap': must be 0 or more, got nan"),
+        (("--epsilon", "-1"), "'--epsilon': must be 0 or more, got -1"),
+        (("--epsilon", "nan"), "'--epsilon': must be 0 or more, got nan"),
         (("--loss", "bogus"), "squared_hinge"),
         (("--method", "bogus"), "pegasos"),
         (("--bias", "bogus"), "penalized"),
@@ -42,19 +45,27 @@ def test_missing_file(fails: Command, tmp_path: Path) -> None:
         (("--threads", "0"), "--threads"),
         (("--n-features", "0"), "--n-features"),
         (("--n-features", "3"), "n_features=3"),
-        (("--lam", "0"), "lam"),
-        (("--lam", "nan"), "lam"),
-        (("--C", "0"), "C"),
-        (("--C", "-1"), ""),
-        (("--C", "inf"), ""),
-        (("--seed", "-1"), ""),
-        (("--max-passes", "nan"), ""),
-        (("--max-passes", "-1"), ""),
-        (("--time-limit", "-1"), ""),
-        (("--time-limit", "nan"), ""),
-        (("--checkpoint-every", "-1"), "--checkpoint-every"),
-        (("--bias", "penalized", "--bias-scale", "0"), ""),
-        (("--bias", "penalized", "--bias-scale", "nan"), ""),
+        (("--lam", "0"), "'--lam': must be positive and finite, got 0"),
+        (("--lam", "nan"), "'--lam': must be positive and finite, got nan"),
+        (("--lam", "inf"), "'--lam': must be positive and finite, got inf"),
+        (("--C", "0"), "'--C': must be positive and finite, got 0"),
+        (("--C", "nan"), "'--C': must be positive and finite, got nan"),
+        (("--C", "-1"), "'--C': must be positive and finite, got -1"),
+        (("--C", "inf"), "'--C': must be positive and finite, got inf"),
+        (("--C", "1e308"), "lam must be positive"),
+        (("--C", "1", "--lam", "0.1"), "--lam or --C, not both"),
+        (("--seed", "-1"), "'--seed': must be 0 or more, got -1"),
+        (("--seed", "0.5"), "--seed"),
+        (("--max-passes", "nan"), "'--max-passes': must be 0 or more, got nan"),
+        (("--max-passes", "-1"), "'--max-passes': must be 0 or more, got -1"),
+        (("--time-limit", "-1"), "'--time-limit': must be 0 or more, got -1"),
+        (("--time-limit", "nan"), "'--time-limit': must be 0 or more, got nan"),
+        (("--checkpoint-every", "-1"), "'--checkpoint-every': must be 0 or more, got -1"),
+        (("--checkpoint-every", "nan"), "'--checkpoint-every': must be 0 or more, got nan"),
+        (("--bias-scale", "0"), "'--bias-scale': must be positive and finite, got 0"),
+        (("--bias-scale", "nan"), "'--bias-scale': must be positive and finite, got nan"),
+        (("--label", "1"), "--label is for tables"),
+        (("--weights", "nowhere.txt"), "nowhere.txt"),
         (("--loss", "logistic", "--method", "interior"), "sdca"),
         (("--loss", "huber", "--balanced"), "--balanced"),
         (("--loss", "smoothed_hinge", "--model", "model.liblinear"), "LIBLINEAR"),
@@ -157,16 +168,81 @@ def test_a_model_for_fewer_features(
     assert "n_features=8" in fails("predict", model, tmp_path / "wide.svm")
 
 
+def never(*arguments: Any, **options: Any) -> None:
+    raise AssertionError("the target was to be looked at first")
+
+
+def fit_early(fails: Command, data: Path, *options: Any) -> str:
+    """The sentence of a fit that must fail before anything is read."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("gapsvm.cli.fit.load_data", never)
+        return str(fails("fit", data, *options))
+
+
 @pytest.mark.parametrize("option", ["--model", "--trace", "--checkpoint"])
-def test_a_target_that_cannot_be_written(
-    option: str, run: Command, fails: Command, two_classes: Path, tmp_path: Path
+def test_a_target_that_cannot_be_written_is_noticed_first(
+    option: str, fails: Command, two_classes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     target = tmp_path / "no such folder" / "file"
-    options: tuple[Any, ...] = (option, target, "--checkpoint-every", "0")
-    assert str(target) in fails("fit", two_classes, *options)
+    missing = f"{option}: cannot write {target}: there is no folder {target.parent}"
+    assert missing in fit_early(fails, two_classes, option, target)
     folder = tmp_path / "a folder"
     folder.mkdir()
-    assert str(folder) in fails("fit", two_classes, option, folder, "--checkpoint-every", "0")
+    is_folder = f"{option}: cannot write {folder}: it is a folder"
+    assert is_folder in fit_early(fails, two_classes, option, folder)
+    below_a_file = two_classes / "file"
+    assert f"no folder {two_classes}" in fit_early(fails, two_classes, option, below_a_file)
+    assert "too long" in fit_early(fails, two_classes, option, tmp_path / ("x" * 300))
+
+    def denied(path: Path, **options: Any) -> None:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+
+    monkeypatch.setattr(Path, "touch", denied)
+    locked = tmp_path / "model"
+    no_permission = f"{option}: cannot write {locked}: Permission denied"
+    assert no_permission in fit_early(fails, two_classes, option, locked)
+    assert sorted(tmp_path.iterdir()) == [folder, two_classes]
+
+
+@pytest.mark.skipif(not Path("/dev/null").exists(), reason="needs devices")
+def test_a_model_is_no_stream(fails: Command, two_classes: Path) -> None:
+    """Replacing /dev/stdout would be worse than an error, wherever it leads to."""
+    for option in ("--model", "--checkpoint"):
+        for device in ("/dev/null", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"):
+            assert "a pipe or a device" in fit_early(fails, two_classes, option, device)
+    assert "denied, or no such device" in fit_early(fails, two_classes, "--trace", "/dev/nothing")
+
+
+def test_nothing_is_named_twice(fails: Command, two_classes: Path, tmp_path: Path) -> None:
+    for option in ("--model", "--trace", "--checkpoint"):
+        assert "named twice" in fit_early(fails, two_classes, option, two_classes)
+    same = tmp_path / "same"
+    assert "named twice" in fit_early(fails, two_classes, "--model", same, "--trace", same)
+    link = tmp_path / "link"
+    link.symlink_to(two_classes)
+    assert "named twice" in fit_early(fails, two_classes, "--model", link)
+    assert two_classes.read_text().startswith(("1 ", "-1 "))
+
+
+def test_a_checkpoint_that_is_not_there_is_noticed_first(
+    fails: Command, two_classes: Path, tmp_path: Path
+) -> None:
+    missing = tmp_path / "missing"
+    assert str(missing) in fit_early(fails, two_classes, "--resume", missing)
+    other = tmp_path / "other"
+    assert str(missing) in fit_early(fails, two_classes, "--resume", missing, "--checkpoint", other)
+
+
+def test_what_liblinear_cannot_hold_is_noticed_before_training(
+    fails: Command, two_classes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("polars")
+    monkeypatch.setattr("gapsvm.cli.fit.train_all", never)
+    model = tmp_path / "model.liblinear"
+    assert "LIBLINEAR" in fails("fit", two_classes, "--loss", "smoothed_hinge", "--model", model)
+    table = tmp_path / "words.csv"
+    table.write_text("a,b\n1,cat\n2,dog\n")
+    assert "integers" in fails("fit", table, "--model", model)
 
 
 @pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may write anywhere")
@@ -178,18 +254,58 @@ def test_a_folder_without_permission(fails: Command, two_classes: Path, tmp_path
 
 
 def test_predictions_that_cannot_be_written(
-    run: Command, fails: Command, two_classes: Path, tmp_path: Path
+    run: Command, fails: Command, two_classes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model, target = tmp_path / "model", tmp_path / "no such folder" / "out.txt"
     assert run("fit", two_classes, "--model", model).code == 0
-    assert str(target) in fails("predict", model, two_classes, "--output", target)
+    monkeypatch.setattr("gapsvm.cli.predict.load_data", never)
+    missing = f"--output: cannot write {target}: there is no folder {target.parent}"
+    assert missing in fails("predict", model, two_classes, "--output", target)
+    assert "it is a folder" in fails("predict", model, two_classes, "--output", tmp_path)
+
+
+@pytest.mark.parametrize("command", ["fit", "predict"])
+def test_a_full_disk_leaves_the_old_text(
+    command: str,
+    run: Command,
+    fails: Command,
+    two_classes: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    model, text = tmp_path / "model", tmp_path / "text"
+    assert run("fit", two_classes, "--model", model).code == 0
+    text.write_text("old")
+
+    def no_space(descriptor: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", no_space)
+    if command == "fit":
+        assert "No space" in fails("fit", two_classes, "--trace", text)
+    else:
+        assert "No space" in fails("predict", model, two_classes, "--output", text)
+    assert text.read_text() == "old"
+    assert sorted(tmp_path.iterdir()) == [model, text, two_classes]
 
 
 def test_convert_replaces_nothing(fails: Command, two_classes: Path, tmp_path: Path) -> None:
     folder = tmp_path / "there"
     folder.mkdir()
-    assert str(folder) in fails("convert", two_classes, folder)
+    assert f"{folder} exists already" in fails("convert", two_classes, folder)
     assert "header.json" in fails("fit", folder)
+    loose = tmp_path / "loose"
+    loose.symlink_to(tmp_path / "nowhere")
+    assert f"{loose} exists already" in fails("convert", two_classes, loose)
+
+
+def test_a_folder_that_cannot_be_made_is_noticed_first(
+    fails: Command, two_classes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gapsvm.cli.data.convert", never)
+    parent = tmp_path / "no such folder"
+    assert f"there is no folder {parent}" in fails("convert", two_classes, parent / "two.gsv")
+    assert "is a table" in fails("convert", tmp_path / "table.csv", tmp_path / "table.gsv")
 
 
 def test_unknown_data_set(fails: Command) -> None:
@@ -201,5 +317,35 @@ def test_path_needs_positive_lams_and_two_classes(
     fails: Command, two_classes: Path, three_classes: Path
 ) -> None:
     assert "positive" in fails("path", two_classes, "--lam", "0")
+    assert "got nan" in fails("path", two_classes, "--lam", "1", "--lam", "nan")
+    assert "must be 0 or more" in fails("path", two_classes, "--gap", "nan")
     assert "two classes" in fails("path", three_classes)
+    assert "1.0, 2.0, 3.0" in fails("path", three_classes)
+    assert "--label is for tables" in fails("path", two_classes, "--label", "0")
     assert "--n-lams" in fails("path", two_classes, "--n-lams", "0")
+
+
+def test_the_demo_looks_at_its_options_first(
+    fails: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gapsvm.cli.demo.load", never)
+    assert "--gap" in fails("demo", "--gap", "nan")
+    assert "--lam" in fails("demo", "--lam", "-1")
+    assert "--plot" in fails("demo", "--plot", tmp_path / "no such folder" / "plot.png")
+
+
+def test_labels_of_a_table_that_has_none(run: Command, fails: Command, tmp_path: Path) -> None:
+    pytest.importorskip("polars")
+    table, model = tmp_path / "table.csv", tmp_path / "model"
+    table.write_text("a,b,kind\n1,2,0\n2,1,1\n")
+    assert run("fit", table, "--model", model).code == 0
+    no_label = ("predict", model, table, "--no-label")
+    assert "3 columns, but 2 are expected" in fails(*no_label)
+    assert "--label" in fails(*no_label, "--label", "kind")
+    table.write_text("a,kind\n1,cat\n2,dog\n")
+    assert "holds no numbers" in fails(*no_label)
+    assert "no column 'class'" in fails("predict", model, table, "--label", "class")
+    text = tmp_path / "text.svm"
+    text.write_text("1 1:1\n")
+    assert "for tables" in fails("predict", model, text, "--no-label")
+    assert "for tables" in fails("predict", model, text, "--label", "0")

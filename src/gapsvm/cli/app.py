@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import os
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -37,18 +38,47 @@ Precision = Literal["float32", "float64"]
 
 CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
+
+def _positive(value: Any) -> Any:
+    """Refuses numbers, one or several, that are not positive and finite."""
+    for number in value if isinstance(value, list) else [value]:
+        if number is not None and not 0 < number < math.inf:
+            raise typer.BadParameter(f"must be positive and finite, got {number:g}")
+    return value
+
+
+def _not_negative(value: Any) -> Any:
+    """Refuses negative numbers and NaN; an infinite budget is one without a limit."""
+    if value is not None and not value >= 0:
+        raise typer.BadParameter(f"must be 0 or more, got {value:g}")
+    return value
+
+
 DataArgument = Annotated[
     Path,
     typer.Argument(
         help="svmlight text (plain, .gz, .bz2, .xz), .csv/.tsv/.parquet, or a converted folder."
     ),
 ]
-ThreadsOption = Annotated[
-    int, typer.Option(min=1, show_default="all cores", help="For reading, and for classes.")
+ReadingThreads = Annotated[
+    int,
+    typer.Option(min=1, metavar="N", show_default="all cores", help="Threads for reading text."),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")]
 LabelOption = Annotated[
-    str | None, typer.Option(help="Label column of a table: name or number; else the last.")
+    str | None,
+    typer.Option(
+        show_default="the last",
+        help="Label column of a table: its name, or its number from 0, or from -1 at the end.",
+    ),
+]
+LossOption = Annotated[
+    LossName,
+    typer.Option(
+        metavar="NAME",
+        help="Classes: hinge, squared_hinge, smoothed_hinge, logistic. Numbers: "
+        "epsilon_insensitive, squared_epsilon_insensitive, absolute, huber, half_squared.",
+    ),
 ]
 
 
@@ -72,40 +102,101 @@ def fit(
     data: DataArgument,
     model: Annotated[
         Path | None,
-        typer.Option("--model", "-m", help="Where the model goes; *.liblinear: in that format."),
+        typer.Option("--model", "-m", help="Write the model here; *.liblinear: as LIBLINEAR does."),
     ] = None,
     gap: Annotated[
-        float, typer.Option(min=0, help="Certified gap to reach, relative to P(0).")
+        float,
+        typer.Option(
+            callback=_not_negative,
+            help="Certified gap to reach, as a share of P(0), the objective of the zero model.",
+        ),
     ] = 1e-3,
-    lam: Annotated[float | None, typer.Option(help="λ of the mean convention.")] = None,
+    lam: Annotated[
+        float | None,
+        typer.Option(callback=_positive, help="λ, where the objective is mean loss + λ/2 · ‖w‖²."),
+    ] = None,
     C: Annotated[
-        float, typer.Option("--C", help="Instead of λ: λ = 1/(C · sum of weights).")
-    ] = 1.0,
-    loss: Annotated[LossName, typer.Option(help="Margin or response loss.")] = "hinge",
-    epsilon: Annotated[float, typer.Option(min=0, help="Half width of the tube (SVR).")] = 0.1,
-    method: Annotated[MethodName, typer.Option(help="How to train.")] = "auto",
-    bias: Annotated[BiasName, typer.Option(help="The intercept.")] = "free",
+        float | None,
+        typer.Option(
+            "--C",
+            callback=_positive,
+            show_default="1",
+            help="In place of --lam: λ = 1/(C · sum of weights).",
+        ),
+    ] = None,
+    loss: LossOption = "hinge",
+    epsilon: Annotated[
+        float,
+        typer.Option(callback=_not_negative, help="Half width of the tube of the epsilon losses."),
+    ] = 0.1,
+    method: Annotated[
+        MethodName,
+        typer.Option(
+            metavar="NAME", help="auto (what is foreseen to be cheapest), sdca, interior, pegasos."
+        ),
+    ] = "auto",
+    bias: Annotated[
+        BiasName,
+        typer.Option(metavar="NAME", help="The intercept: free (not penalised), penalized, none."),
+    ] = "free",
     bias_scale: Annotated[
-        float, typer.Option(help="Value of the penalised constant feature.")
+        float,
+        typer.Option(
+            callback=_positive, help="Value of the constant feature of a penalised intercept."
+        ),
     ] = 1.0,
-    weights: Annotated[Path | None, typer.Option(help="One sample weight per line.")] = None,
-    balanced: Annotated[bool, typer.Option("--balanced", help="Equal weight for classes.")] = False,
-    seed: Annotated[int, typer.Option(help="Same seed, same model.")] = 0,
-    threads: ThreadsOption = CORES,
-    time_limit: Annotated[float | None, typer.Option(min=0, help="Seconds of training.")] = None,
-    max_passes: Annotated[float, typer.Option(min=0, help="Passes over the data.")] = 1000,
-    trace: Annotated[Path | None, typer.Option(help="Every evaluation, as CSV.")] = None,
+    weights: Annotated[
+        Path | None, typer.Option(help="A text file with one weight per line and row.")
+    ] = None,
+    balanced: Annotated[
+        bool, typer.Option("--balanced", help="The same total weight for every class.")
+    ] = False,
+    seed: Annotated[
+        int, typer.Option(callback=_not_negative, help="The same seed gives the same model.")
+    ] = 0,
+    threads: Annotated[
+        int,
+        typer.Option(
+            min=1,
+            metavar="N",
+            show_default="all cores",
+            help="Threads for reading, and over the classes.",
+        ),
+    ] = CORES,
+    time_limit: Annotated[
+        float | None,
+        typer.Option(callback=_not_negative, help="Seconds that training may take, in all."),
+    ] = None,
+    max_passes: Annotated[
+        float,
+        typer.Option(callback=_not_negative, help="Passes over the data, for each class."),
+    ] = 1000,
+    trace: Annotated[
+        Path | None, typer.Option(help="Evaluate after every pass and write it here, as CSV.")
+    ] = None,
     checkpoint: Annotated[
-        Path | None, typer.Option(help="Save the state here now and then.")
+        Path | None, typer.Option(help="Save here, now and then, where the training stands.")
     ] = None,
-    checkpoint_every: Annotated[float, typer.Option(min=0, help="Seconds between saves.")] = 30.0,
+    checkpoint_every: Annotated[
+        float, typer.Option(callback=_not_negative, help="Seconds between two saves.")
+    ] = 30.0,
     resume: Annotated[
-        Path | None, typer.Option(help="Go on from a checkpoint, bit for bit.")
+        Path | None,
+        typer.Option(
+            help="Go on from this checkpoint, bit for bit. May be the file of --checkpoint, "
+            "which need not exist then."
+        ),
     ] = None,
-    dtype: Annotated[Precision, typer.Option(help="Of the values in memory.")] = "float32",
+    dtype: Annotated[Precision, typer.Option(help="Type of the values in memory.")] = "float32",
     label: LabelOption = None,
     n_features: Annotated[
-        int | None, typer.Option(min=1, help="Columns, if more than seen.")
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="N",
+            show_default="as seen",
+            help="Columns, if some at the end are empty.",
+        ),
     ] = None,
     json: JsonOption = False,
 ) -> None:
@@ -150,22 +241,28 @@ def predict(
     model: Annotated[Path, typer.Argument(help="A model of gapsvm or of LIBLINEAR.")],
     data: DataArgument,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Instead of standard output.")
+        Path | None, typer.Option("--output", "-o", help="Write here, not to standard output.")
     ] = None,
-    scores: Annotated[bool, typer.Option("--scores", help="Scores instead of labels.")] = False,
-    threads: ThreadsOption = CORES,
+    scores: Annotated[
+        bool, typer.Option("--scores", help="Scores instead of labels, a column per class.")
+    ] = False,
+    label: LabelOption = None,
+    no_label: Annotated[
+        bool, typer.Option("--no-label", help="The table has no label column, only features.")
+    ] = False,
+    threads: ReadingThreads = CORES,
     json: JsonOption = False,
 ) -> None:
     """Predict the rows of a file, and count what is right where labels are there."""
     from gapsvm.cli.predict import run_predict
 
-    run_predict(model, data, output, scores, json, threads)
+    run_predict(model, data, output, scores, json, threads, label, no_label)
 
 
 @app.command()
 def inspect(
     data: DataArgument,
-    threads: ThreadsOption = CORES,
+    threads: ReadingThreads = CORES,
     label: LabelOption = None,
     json: JsonOption = False,
 ) -> None:
@@ -178,18 +275,31 @@ def inspect(
 @app.command()
 def path(
     data: DataArgument,
-    lam: Annotated[list[float] | None, typer.Option(help="A λ; give as many as you like.")] = None,
-    n_lams: Annotated[int, typer.Option(min=1, help="How many, if none is given.")] = 10,
-    loss: Annotated[LossName, typer.Option(help="Margin or response loss.")] = "hinge",
-    gap: Annotated[float, typer.Option(min=0, help="Certified gap at every point.")] = 1e-3,
-    intercept: Annotated[bool, typer.Option(help="With a free intercept.")] = True,
-    test: Annotated[Path | None, typer.Option(help="A file for the test error.")] = None,
-    threads: ThreadsOption = CORES,
+    lam: Annotated[
+        list[float] | None,
+        typer.Option(callback=_positive, help="A λ; give the option as often as you like."),
+    ] = None,
+    n_lams: Annotated[
+        int, typer.Option(min=1, metavar="N", help="How many λ, evenly spread, if none is given.")
+    ] = 10,
+    loss: LossOption = "hinge",
+    gap: Annotated[
+        float,
+        typer.Option(callback=_not_negative, help="Certified gap at every λ, relative to P(0)."),
+    ] = 1e-3,
+    intercept: Annotated[bool, typer.Option(help="With a free intercept, or with none.")] = True,
+    test: Annotated[
+        Path | None, typer.Option(help="A file of further rows: adds the error on them.")
+    ] = None,
+    label: LabelOption = None,
+    threads: ReadingThreads = CORES,
+    json: JsonOption = False,
 ) -> None:
-    """Train at many λ, each started from the one before and certified."""
+    """Train two classes, or a regression, at many λ: each starts from the one before."""
     from gapsvm.cli.path import run_path
 
-    certified = run_path(data, lam or None, n_lams, loss, gap, intercept, test, threads)
+    lams = lam or None
+    certified = run_path(data, lams, n_lams, loss, gap, intercept, test, threads, label, json)
     raise typer.Exit(0 if certified else 2)
 
 
@@ -197,8 +307,8 @@ def path(
 def convert(
     source: Annotated[Path, typer.Argument(help="svmlight text, of any size.")],
     folder: Annotated[Path, typer.Argument(help="The folder to make.")],
-    dtype: Annotated[Precision, typer.Option(help="Of the values.")] = "float32",
-    threads: ThreadsOption = CORES,
+    dtype: Annotated[Precision, typer.Option(help="Type of the values.")] = "float32",
+    threads: ReadingThreads = CORES,
 ) -> None:
     """Turn text into a memory-mapped folder, which fit opens at once, larger than memory or not."""
     from gapsvm.cli.data import run_convert
@@ -208,8 +318,12 @@ def convert(
 
 @app.command()
 def data(
-    name: Annotated[str | None, typer.Argument(help="A data set; none: list them all.")] = None,
-    folder: Annotated[Path | None, typer.Option(help="Where they lie; else GAPSVM_DATA.")] = None,
+    name: Annotated[
+        str | None, typer.Argument(help="A data set to check; without one, all are listed.")
+    ] = None,
+    folder: Annotated[
+        Path | None, typer.Option(help="Where they lie; else the variable GAPSVM_DATA says.")
+    ] = None,
 ) -> None:
     """List the data sets that gapsvm knows by name, or check one."""
     from gapsvm.cli.data import run_data
@@ -218,14 +332,53 @@ def data(
 
 
 @app.command()
+def reproduce(
+    name: Annotated[
+        str | None, typer.Argument(help="A table or figure; without one, all are listed.")
+    ] = None,
+    list_all: Annotated[
+        bool, typer.Option("--list", help="List what there is, the data it needs and the time.")
+    ] = False,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", show_default="gapsvm-reproduce/NAME", help="The folder."),
+    ] = None,
+    quick: Annotated[
+        bool,
+        typer.Option("--quick", help="Part of the data, in seconds; a9a if there is no other."),
+    ] = False,
+    seeds: Annotated[int, typer.Option(min=1, help="Runs of each kind.")] = 3,
+    threads: Annotated[
+        int, typer.Option(min=1, show_default="all cores", help="Runs at a time.")
+    ] = CORES,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Start over instead of going on.")] = False,
+    folder: Annotated[
+        Path | None, typer.Option(help="Where data lies; else the variable GAPSVM_DATA says.")
+    ] = None,
+) -> None:
+    """Measure a table or figure of the papers again; a run that is broken off goes on later."""
+    from gapsvm.cli.reproduce import run_list, run_reproduce
+
+    if list_all or name is None:
+        run_list()
+        return
+    raise typer.Exit(run_reproduce(name, output, quick, seeds, threads, fresh, folder))
+
+
+@app.command()
 def demo(
-    gap: Annotated[float, typer.Option(help="Certified gap to reach, relative to P(0).")] = 1e-6,
-    lam: Annotated[float, typer.Option(help="Regularisation λ.")] = 1e-4,
+    gap: Annotated[
+        float,
+        typer.Option(callback=_not_negative, help="Certified gap to reach, relative to P(0)."),
+    ] = 1e-6,
+    lam: Annotated[float, typer.Option(callback=_positive, help="Regularisation λ.")] = 1e-4,
     plot: Annotated[Path, typer.Option(help="Where the convergence plot goes.")] = Path(
         "gapsvm-demo.png"
     ),
 ) -> None:
     """Fit the Adult data that ships with gapsvm, and show what a certificate is."""
     from gapsvm.cli.demo import run_demo
+    from gapsvm.cli.files import check_target
 
+    check_target(plot, "--plot")
     run_demo(gap, lam, plot)

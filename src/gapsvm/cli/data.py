@@ -8,26 +8,36 @@ from pathlib import Path
 import numpy as np
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+from rich.text import Text
 
 from gapsvm import datasets
+from gapsvm.cli.files import check_new_folder
 from gapsvm.data.folder import convert
+from gapsvm.data.tables import is_table
 
 
 def run_data(name: str | None, folder: Path | None) -> None:
     """List the data sets, or check one and say what it holds."""
     console = Console()
     if name is None:
+        table = Table.grid(padding=(0, 2))
         for known in datasets.names():
-            console.print(f"[bold]{known}[/bold]  {datasets.describe(known)}", highlight=False)
+            table.add_row(Text(known, style="bold"), Text(datasets.describe(known)))
+        console.print(table, highlight=False)
         return
     dataset = datasets.load(name, folder=folder)
     shape = getattr(dataset.X, "shape", None) or (len(dataset.X),)
     size = " × ".join(f"{k:,}" for k in shape)
-    console.print(f"{name}: {size}; checksum right; {dataset.description}", highlight=False)
+    said = f"{name}: {size}; checksum right; {dataset.description}"
+    console.print(said, highlight=False, soft_wrap=True)
 
 
 def run_convert(source: Path, folder: Path, single: bool, threads: int) -> None:
     """Stream svmlight text into a folder that ``fit`` maps instead of reading."""
+    if is_table(source):
+        raise ValueError(f"convert takes svmlight text; {source} is a table, which fit reads as is")
+    check_new_folder(folder)
     console = Console(stderr=True)
     columns = (TextColumn("convert"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
     started = time.perf_counter()

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
+import os
+import tempfile
 import time
 import warnings
 from dataclasses import astuple, dataclass, fields, replace
@@ -15,6 +18,7 @@ from rich.console import Console
 
 from gapsvm.backends import get_backend
 from gapsvm.checkpoint import CheckpointError, fingerprint, load_tree, save_tree
+from gapsvm.cli.files import check_target, followed, is_stream, label_column, write_text
 from gapsvm.cli.tables import certificate_table
 from gapsvm.data.files import load_data
 from gapsvm.data.matrix import checked_rows
@@ -22,8 +26,8 @@ from gapsvm.losses import Loss, get_loss
 from gapsvm.modelfile import LinearModel, write_liblinear, write_model
 from gapsvm.problem import Bias, LinearProblem, check_weights
 from gapsvm.progress import ProgressBar
-from gapsvm.trace import Record, Status
-from gapsvm.train import Fit, Options, Training, train, train_all
+from gapsvm.trace import Checkpoint, Record, Status
+from gapsvm.train import Fit, Options, Training, train_all
 
 _PLAIN: Any = {"highlight": False, "markup": False, "soft_wrap": True}
 CERTIFIED, BUDGET_ENDED = 0, 2
@@ -40,7 +44,7 @@ class FitRequest:
     loss: str
     epsilon: float
     lam: float | None
-    C: float
+    C: float | None
     bias: Bias
     bias_scale: float
     weights: Path | None
@@ -58,13 +62,17 @@ class FitRequest:
 
 def run_fit(request: FitRequest) -> int:
     """Read, train, write; returns the exit code."""
+    if request.lam is not None and request.C is not None:
+        raise ValueError("give --lam or --C, not both: λ = 1/(C · sum of weights)")
+    column = label_column(request.label, request.data)
+    _check_files(request)
     console = Console(stderr=request.as_json)
     started = time.perf_counter()
     X, y = load_data(
         request.data,
         dtype=np.float32 if request.single else np.float64,
         n_features=request.n_features,
-        label=_column(request.label),
+        label=column,
         threads=request.threads,
     )
     read_seconds = time.perf_counter() - started
@@ -73,21 +81,23 @@ def run_fit(request: FitRequest) -> int:
     parameters = {"epsilon": request.epsilon} if "epsilon" in request.loss else {}
     loss = get_loss(request.loss, **parameters)
     classes, targets, labels = _targets(y, loss)
+    if request.model is not None and _writer(request.model) is write_liblinear:
+        _check_liblinear(classes, loss)
     weight = _weights(request, labels, classes, X.shape[0])
     total = float(X.shape[0] if weight is None else weight.sum())
-    if request.lam is None and not 0 < request.C < np.inf:
-        raise ValueError(f"--C must be positive and finite, got {request.C:g}")
-    lam = request.lam if request.lam is not None else 1.0 / (request.C * total)
+    C = 1.0 if request.C is None else request.C
+    lam = request.lam if request.lam is not None else 1.0 / (C * total)
+    if request.resume is not None and not request.resume.exists():
+        console.print(f"{request.resume} is not there yet: from the beginning", **_PLAIN)
     started = time.perf_counter()
     with ProgressBar("fit", delay=1.0) as bar:
         fits = _train(request, X, targets, loss, lam, weight, bar)
     seconds = time.perf_counter() - started
     model = _model(request, fits, classes, loss, lam)
     if request.model is not None:
-        write = write_liblinear if request.model.suffix == ".liblinear" else write_model
-        write(request.model, model)
+        _writer(request.model)(followed(request.model), model)
     if request.trace is not None:
-        _write_trace(request.trace, fits)
+        write_text(request.trace, _trace_lines(fits))
     worst = max(fits, key=lambda fit: fit.result.gap)
     converged = all(fit.result.converged for fit in fits)
     if request.as_json:
@@ -101,8 +111,37 @@ def run_fit(request: FitRequest) -> int:
     return CERTIFIED if converged else BUDGET_ENDED
 
 
-def _column(label: str | None) -> str | int | None:
-    return int(label) if label is not None and label.lstrip("-").isdigit() else label
+def _check_files(request: FitRequest) -> None:
+    """What is read is there and what is written can be, before hours are spent."""
+    taken = set()
+    for path in (request.data, request.weights):
+        if path is not None:
+            os.stat(path)
+            taken.add(followed(path))
+    if request.resume is not None and request.resume != request.checkpoint:
+        os.stat(request.resume)  # a fit that saves where it resumes may be at its first start
+    for option in ("model", "checkpoint", "trace"):
+        path = getattr(request, option)
+        check_target(path, f"--{option}", stream=option == "trace")
+        if path is None or is_stream(path):
+            continue
+        if followed(path) in taken:
+            raise ValueError(f"--{option}: {path} is named twice; it would be overwritten")
+        taken.add(followed(path))
+
+
+def _writer(path: Path) -> Any:
+    return write_liblinear if path.suffix == ".liblinear" else write_model
+
+
+def _check_liblinear(classes: Any, loss: Loss) -> None:
+    """Raise a ValueError if that format has no room for such a model."""
+    n = 1 if classes is None or len(classes) == 2 else len(classes)
+    zero = LinearModel(
+        coef=np.zeros((n, 1)), intercept=np.zeros(n), classes=classes, loss=loss.name
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        write_liblinear(Path(folder) / "zero", zero)
 
 
 def _targets(y: Any, loss: Loss) -> tuple[Any, list[Any], Any]:
@@ -146,67 +185,79 @@ def _weights(request: FitRequest, labels: Any, classes: Any, n: int) -> Any:
 def _train(
     request: FitRequest, X: Any, targets: list[Any], loss: Loss, lam: float, weight: Any, bar: Any
 ) -> list[Fit]:
-    options = request.options
-    if len(targets) > 1:
-        if request.checkpoint is not None or request.resume is not None:
-            raise ValueError("checkpoints are for one problem: two classes, or a regression")
-        fits, _ = train_all(
-            X,
-            targets,
-            loss,
-            lam,
-            options,
-            sample_weight=weight,
-            bias=request.bias,
-            bias_scale=request.bias_scale,
-            threads=request.threads,
-            watch=lambda k: bar.watch(k, len(targets)),
-        )
-        return fits
-    problem = LinearProblem(
-        checked_rows(X, get_backend()),
-        targets[0],
+    """One fit per target, gone on with from a checkpoint and saved in one where that is wanted."""
+    backend = request.options.backend
+    rows = checked_rows(X, get_backend(backend))
+    problem: dict[str, Any] = {
+        "sample_weight": weight,
+        "bias": request.bias,
+        "bias_scale": request.bias_scale,
+    }
+    saver = None
+    if request.checkpoint is not None or request.resume is not None:
+        first = LinearProblem(rows, targets[0], loss, lam, backend=backend, **problem)
+        saver = _Saver(request, fingerprint(first, targets[1:]))
+    fits, _ = train_all(
+        rows,
+        targets,
         loss,
         lam,
-        sample_weight=weight,
-        bias=request.bias,
-        bias_scale=request.bias_scale,
+        request.options,
+        **problem,
+        threads=request.threads,
+        watch=lambda k: bar.watch(k, len(targets)),
+        standing=saver.standing if saver else None,
+        save=saver if saver and request.checkpoint else None,
     )
-    options = replace(options, callbacks=bar.watch())
-    saver = _Saver(request, problem)
-    fit = train(problem, options, resume=saver.load(), on_slice=saver)
-    if not fit.result.converged:
+    if saver and not all(fit.result.converged for fit in fits):
         saver.save()
-    return [fit]
+    return fits
 
 
 class _Saver:
-    """Writes where the training stands every so many seconds, and reads it back."""
+    """Where each problem stands: read back from one file, written to one every so many seconds."""
 
-    def __init__(self, request: FitRequest, problem: LinearProblem) -> None:
-        self.request = request
-        self.mark = {**fingerprint(problem), "method": request.options.method}
+    def __init__(self, request: FitRequest, of: dict[str, Any]) -> None:
+        options = request.options
+        self.path, self.every = request.checkpoint, request.checkpoint_every
+        how = {"method": options.method, "batch size": options.batch_size, "rule": options.rule}
+        self.mark = {**of, **how}
+        self.standing: list[Fit | Training | None] = [None] * of["number of problems"]
+        if request.resume is not None and request.resume.exists():
+            self.standing = self._loaded(request.resume)
         self.last = time.monotonic()
-        self.training: Training | None = None
 
-    def load(self) -> Training | None:
-        path = self.request.resume
-        if path is None:
-            return None
-        training = load_tree(path, self.mark)
-        if not isinstance(training, Training):
+    def _loaded(self, path: Path) -> list[Fit | Training | None]:
+        found = load_tree(path, self.mark)
+        kinds = Fit | Training | None
+        sound = isinstance(found, list) and len(found) == len(self.standing)
+        if not sound or not all(isinstance(one, kinds) for one in found):
             raise CheckpointError(f"{path} is not a checkpoint of gapsvm fit")
-        return training
+        return found
 
-    def __call__(self, training: Training) -> None:
-        self.training = training
-        if time.monotonic() - self.last >= self.request.checkpoint_every:
+    def __call__(self) -> None:
+        if time.monotonic() - self.last >= self.every:
             self.save()
 
     def save(self) -> None:
-        if self.request.checkpoint is not None and self.training is not None:
-            save_tree(self.request.checkpoint, self.training, self.mark)
-            self.last = time.monotonic()
+        if self.path is None:
+            return
+        standing = [_kept(one) if isinstance(one, Fit) else one for one in self.standing]
+        save_tree(followed(self.path), standing, self.mark)
+        self.last = time.monotonic()
+
+
+def _kept(fit: Fit) -> Fit:
+    """What is worth keeping of a finished fit: the weights and their certificate, not the state."""
+    result = fit.result
+    solution = replace(fit.solution, alpha=None)
+    kept = replace(
+        result,
+        certificate=replace(result.certificate, solution=solution),
+        solver=None,
+        checkpoint=Checkpoint(None, trace=result.trace),
+    )
+    return replace(fit, result=kept)
 
 
 def _model(
@@ -229,14 +280,16 @@ def _model(
     )
 
 
-def _write_trace(path: Path, fits: list[Fit]) -> None:
+def _trace_lines(fits: list[Fit]) -> str:
+    """Every evaluation as CSV."""
     names = [f.name for f in fields(Record) if f.name != "solution"]
-    with open(path, "w", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(["problem", *names])
-        for k, fit in enumerate(fits):
-            for record in fit.result.trace:
-                writer.writerow([k, *astuple(record)[: len(names)]])
+    text = io.StringIO(newline="")
+    writer = csv.writer(text)
+    writer.writerow(["problem", *names])
+    for k, fit in enumerate(fits):
+        for record in fit.result.trace:
+            writer.writerow([k, *astuple(record)[: len(names)]])
+    return text.getvalue()
 
 
 def _summary(

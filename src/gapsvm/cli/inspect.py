@@ -12,18 +12,27 @@ from rich.table import Table
 
 from gapsvm.backends import get_backend
 from gapsvm.data.files import load_data
-from gapsvm.data.matrix import CSR, checked_rows
+from gapsvm.data.matrix import CSR, Rows, checked_rows
+from gapsvm.spectral import Sigma2, batch_worth_using, beta, sigma2
 
 _SHOWN_LABELS = 20
+_ALL_VALUES = 100_000_000  # up to so many, σ² takes all rows: about two seconds
+_SAMPLED_VALUES = 20_000_000
+_BAR = 40  # characters
+_FLAT = 1.02  # β_b/b this close to its limit σ²: nothing more to see
 
 
 def run_inspect(data: Path, as_json: bool, threads: int, label: str | None) -> None:
-    """Sizes, sparsity, labels and norms."""
+    """Sizes, sparsity, labels and norms; how much rows interact, hence how large a batch may be."""
     column = int(label) if label is not None and label.lstrip("-").isdigit() else label
     X, y = load_data(data, threads=threads, label=column)
-    facts = describe(X, y)
+    rows = checked_rows(X, get_backend())
+    facts = describe(rows, y)
+    with Console(stderr=True).status("σ²: a few passes over the data"):
+        raw, unit = interaction(rows)
+    n = rows.shape[0]
     if as_json:
-        print(json.dumps(facts))
+        print(json.dumps(facts | interaction_facts(raw, unit, n)))
         return
     table = Table(show_header=False, box=None, pad_edge=False)
     for name, value in facts.items():
@@ -33,7 +42,15 @@ def run_inspect(data: Path, as_json: bool, threads: int, label: str | None) -> N
     kinds = ", ".join(f"{k}: {v:,}" for k, v in list(labels.items())[:_SHOWN_LABELS])
     more = f" and {len(labels) - _SHOWN_LABELS:,} more" if len(labels) > _SHOWN_LABELS else ""
     table.add_row("labels", kinds + more)
-    Console().print(table)
+    table.add_row("σ²", _with_kind(raw))
+    table.add_row("σ² of unit rows", _with_kind(unit))
+    table.add_row("1/σ² of unit rows", f"{1 / unit.value:.4g}")
+    table.add_row("batch worth using", _advice(n, unit.value))
+    console = Console(highlight=False)
+    console.print(table)
+    if n > 1:
+        console.print("\nβ_b/b: steps with batches of b, relative to one row at a time")
+        console.print(chart(n, unit.value))
 
 
 def _label(value: Any) -> str:
@@ -44,9 +61,8 @@ def _shown(value: Any) -> str:
     return f"{value:,}" if isinstance(value, int) else f"{value:.6g}"
 
 
-def describe(X: Any, y: Any) -> dict[str, Any]:
+def describe(rows: Rows, y: Any) -> dict[str, Any]:
     """The facts, by name."""
-    rows = checked_rows(X, get_backend())
     n, d = rows.shape
     norms = np.sqrt(rows.sq_norms)
     counts = (
@@ -66,3 +82,93 @@ def describe(X: Any, y: Any) -> dict[str, Any]:
         "norm_max": float(norms.max()),
         "labels": {_label(v): int(k) for v, k in zip(values, frequencies)},
     }
+
+
+# -- how much rows interact ------------------------------------------------------------------------
+
+
+def interaction(rows: Rows) -> tuple[Sigma2, Sigma2]:
+    """σ² of the rows as they are and of the rows divided by their norms; huge data are sampled."""
+    sample = None
+    if rows.n_stored > _ALL_VALUES:
+        sample = max(1, rows.shape[0] * _SAMPLED_VALUES // rows.n_stored)
+    backend = get_backend()
+    raw = sigma2(rows, backend, sample=sample)
+    return raw, sigma2(rows, backend, normalised=True, sample=sample)
+
+
+def interaction_facts(raw: Sigma2, unit: Sigma2, n_rows: int) -> dict[str, Any]:
+    """σ² and what follows from it, by name."""
+    sizes = batch_sizes(n_rows, unit.value)
+    return {
+        "sigma2": raw.value,
+        "sigma2_kind": raw.kind,
+        "sigma2_accuracy": _accuracy(raw),
+        "sigma2_normalised": unit.value,
+        "sigma2_normalised_kind": unit.kind,
+        "sigma2_normalised_accuracy": _accuracy(unit),
+        "batch_worth_using": batch_worth_using(n_rows, unit.value),
+        "beta": {str(b): beta(b, n_rows, unit.value) for b in sizes},
+    }
+
+
+def _accuracy(found: Sigma2) -> float | None:
+    """By how much σ² may be too large, if that is known."""
+    known = found.kind != "estimate" and found.lower > 0
+    return found.value / found.lower - 1 if known else None
+
+
+def _with_kind(found: Sigma2) -> str:
+    accuracy = _accuracy(found)
+    kind = {
+        "exact": "exact",
+        "bound": "upper bound",
+        "probable": f"upper bound but for a chance of {found.failure:g}",
+        "estimate": "estimate from some of the rows",
+    }[found.kind]
+    if accuracy is not None and found.kind != "exact":
+        kind += f", to {max(100 * accuracy, 0.001):.2g} %"
+    return f"{found.value:.4g} ({kind})"
+
+
+def _advice(n_rows: int, value: float) -> str:
+    size = batch_worth_using(n_rows, value)
+    if size == n_rows:
+        return f"{size:,}: all rows at once, they hardly interact"
+    return f"{size:,}: beyond it rows of a batch hinder each other (β_b > 2)"
+
+
+def batch_sizes(n_rows: int, value: float) -> list[int]:
+    """1, 2, 4, … until β_b/b hardly falls, then n; and the batch worth using."""
+    sizes = {n_rows, batch_worth_using(n_rows, value)}
+    b = 1
+    while b < n_rows:
+        sizes.add(b)
+        if beta(b, n_rows, value) / b <= _FLAT * beta(n_rows, n_rows, value) / n_rows:
+            break
+        b *= 2
+    return sorted(sizes)
+
+
+def chart(n_rows: int, value: float) -> Table:
+    """β_b and β_b/b over b, as bars."""
+    worth = batch_worth_using(n_rows, value)
+    table = Table(box=None, pad_edge=False, header_style="")
+    for name in ("b", "β_b", "β_b/b"):
+        table.add_column(name, justify="right")
+    table.add_column("")
+    sizes = batch_sizes(n_rows, value)
+    for b, before in zip(sizes, [1, *sizes]):
+        if b == n_rows and b > 2 * before:
+            table.add_row("…")
+        factor = beta(b, n_rows, value)
+        mark = " worth using" if b == worth else ""
+        number = f"{factor:.2f}" if factor < 100 else f"{factor:,.0f}"
+        table.add_row(f"{b:,}", number, f"{factor / b:.3f}", _bar(factor / b) + mark)
+    return table
+
+
+def _bar(share: float) -> str:
+    """A bar of that share of the width, to an eighth of a character."""
+    whole, eighths = divmod(round(8 * _BAR * min(share, 1.0)), 8)
+    return "█" * whole + " ▏▎▍▌▋▊▉"[eighths].strip() or "▏"

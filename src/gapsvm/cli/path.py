@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,9 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from gapsvm.data.files import load_data
+from gapsvm.cli.files import label_column
+from gapsvm.data.files import LoadedData, load_data
+from gapsvm.losses import get_loss
 from gapsvm.path import PathPoint, svm_path
 
 
@@ -22,36 +25,70 @@ def run_path(
     intercept: bool,
     test: Path | None,
     threads: int,
+    label: str | None,
+    as_json: bool,
 ) -> bool:
-    """Print the path as a table; returns whether every point is certified."""
-    X, y = load_data(data, threads=threads)
-    held_out = None if test is None else load_data(test, n_features=X.shape[1], threads=threads)
+    """Print the path as a table or as JSON; returns whether every point is certified."""
+    column = label_column(label, data, test)
+    X, y = load_data(data, label=column, threads=threads)
+    classes = np.unique(y) if get_loss(loss).kind == "margin" else None
+    if classes is not None and len(classes) != 2:
+        raise ValueError(f"path needs two classes, but the labels of {data} are {_few(classes)}")
+    held_out = None
+    if test is not None:
+        held_out = load_data(test, n_features=X.shape[1], label=column, threads=threads)
     points = svm_path(X, y, lams=lams, n_lams=n_lams, loss=loss, tol=gap, fit_intercept=intercept)
+    facts = [_facts(point, classes, held_out) for point in points]
+    certified = all(point.converged for point in points)
+    if as_json:
+        print(json.dumps({"converged": certified, "points": facts}))
+    else:
+        Console().print(_table(facts))
+    return certified
+
+
+def _few(classes: np.ndarray) -> str:
+    return ", ".join(map(str, classes[:10].tolist())) + (", …" if len(classes) > 10 else "")
+
+
+def _facts(point: PathPoint, classes: Any, held_out: LoadedData | None) -> dict[str, Any]:
+    facts = {
+        "lam": point.lam,
+        "primal": point.primal,
+        "dual": point.dual,
+        "gap": point.gap,
+        "norm": float(np.linalg.norm(point.coef)),
+        "passes": point.passes,
+        "method": point.fit.method,
+        "converged": point.converged,
+    }
+    if held_out is None:
+        return facts
+    scores = held_out.X @ point.coef + point.intercept
+    if classes is None:
+        return {**facts, "test_mse": float(np.mean((scores - held_out.y) ** 2))}
+    predicted = np.where(scores > 0, classes[1], classes[0])
+    return {**facts, "test_error": float(np.mean(predicted != held_out.y))}
+
+
+_COLUMNS = {
+    "lam": ("λ", ".3g"),
+    "primal": ("primal", ".8f"),
+    "dual": ("dual", ".8f"),
+    "gap": ("gap", ".1e"),
+    "norm": ("‖w‖", ".4g"),
+    "passes": ("passes", ".1f"),
+    "method": ("method", ""),
+    "test_error": ("test error", ".4g"),
+    "test_mse": ("test mse", ".4g"),
+}
+
+
+def _table(facts: list[dict[str, Any]]) -> Table:
+    shown = {name: column for name, column in _COLUMNS.items() if name in facts[0]}
     table = Table(box=None, pad_edge=False)
-    for name in ("λ", "primal", "dual", "gap", "‖w‖", "passes", "method"):
-        table.add_column(name, justify="right")
-    if held_out is not None:
-        table.add_column("test error", justify="right")
-    classes = np.unique(y)
-    for point in points:
-        row = [
-            f"{point.lam:.3g}",
-            f"{point.primal:.8f}",
-            f"{point.dual:.8f}",
-            f"{point.gap:.1e}",
-            f"{np.linalg.norm(point.coef):.4g}",
-            f"{point.passes:.1f}",
-            point.fit.method,
-        ]
-        if held_out is not None:
-            row.append(f"{_test_error(point, classes, *held_out):.4g}")
-        table.add_row(*row)
-    Console().print(table)
-    return all(point.converged for point in points)
-
-
-def _test_error(point: PathPoint, classes: np.ndarray, X: Any, y: np.ndarray) -> float:
-    scores = X @ point.coef + point.intercept
-    if len(classes) == 2:
-        return float(np.mean(np.where(scores > 0, classes[1], classes[0]) != y))
-    return float(np.mean((scores - y) ** 2))
+    for title, _ in shown.values():
+        table.add_column(title, justify="right")
+    for point in facts:
+        table.add_row(*(format(point[name], form) for name, (_, form) in shown.items()))
+    return table

@@ -18,6 +18,7 @@ from gapsvm.backends.cpu.rows import (
 
 _ONE, _TWO, _THREE, _FOUR = (np.uint64(k) for k in (1, 2, 3, 4))
 _FAR, _MID, _NEAR = 12, 6, 4  # rows ahead at which they are asked for, as in ``dual``
+_NOTHING = 1e-14  # share of a step that is rounding
 
 
 @kernel
@@ -42,14 +43,16 @@ def draw_subsets(order, batches, seed):
 
 
 @register_jitable
-def _look(X, loss, table, rows, at, stop, size, w, bias, beta, z, old, new, u, fused):
+def _look(X, loss, table, rows, at, stop, size, w, bias, beta, z, old, new, movers, u, fused):
     """The margins of a batch and the steps it proposes.
 
     Row i wants the a⁺ that is exact for the curvature β·q_i: eq. (14) and (15).  ``fused``: the
     step is taken at once, while the row is at hand, with u in the place of w.
-    Returns Σ |c_i|·(Fenchel gap of row i) and Σ c_i δ_i.
+    Returns Σ |c_i|·(Fenchel gap of row i), Σ c_i δ_i, ζ of Algorithm 2, ⟨w, Δ⟩ and how many rows
+    move; their places in the batch are in ``movers``.
     """
-    gap = mass = 0.0
+    gap = mass = zeta = inner = 0.0
+    count = 0
     for j in range(size):
         if at + j + _FAR < stop:
             far = rows[at + j + _FAR]
@@ -62,118 +65,141 @@ def _look(X, loss, table, rows, at, stop, size, w, bias, beta, z, old, new, u, f
         z[j] = -m if c < 0 else m
         old[j] = a
         v, new[j] = row_step(loss, a, z[j], t, beta * q)
+        movers[count] = j
         if v > 0.0:
+            count += new[j] != a
             value, conjugate = value_and_conjugate(loss, z[j], a, t)
             gap += abs(c) * (value + conjugate + a * z[j])
-            mass += c * (new[j] - a)
+            step = new[j] - a
+            mass += c * step
+            zeta += abs(c) * q * step * step
+            inner += c * step * (m - bias)
             if fused:
                 table[k] = new[j]
-                row_axpy(X, i, c * (new[j] - a), u)
-    return gap, mass
+                row_axpy(X, i, c * step, u)
+    return gap, mass, zeta, inner, count
 
 
 @register_jitable
-def _shift(X, table, rows, old, new, w):
+def _ask_ahead(X, table, rows, which, m):
+    """Prefetch for a loop over the places ``which`` of a batch that is now at the m-th."""
+    if m + _FAR < which.size:
+        far = rows[which[m + _FAR]]
+        prefetch(table, _FOUR * far)
+        prefetch_row(X, far, rows[which[m + _MID]], rows[which[m + _NEAR]])
+
+
+@register_jitable
+def _shift(X, table, rows, which, old, new, w):
     """w += Σ c_i(new_i − old_i)x_i; returns by how much ‖w‖² has grown."""
     growth = 0.0
-    for j in range(rows.size):
-        if new[j] != old[j]:
-            i = np.uint64(rows[j])
-            growth += row_axpy_growth(X, i, table[_FOUR * i + _TWO] * (new[j] - old[j]), w)
+    for m in range(which.size):
+        _ask_ahead(X, table, rows, which, m)
+        j = which[m]
+        i = np.uint64(rows[j])
+        growth += row_axpy_growth(X, i, table[_FOUR * i + _TWO] * (new[j] - old[j]), w)
     return growth
 
 
 @register_jitable
-def _sums(loss, table, rows, z, old, new, bias):
-    """Of the steps from old to new: ⟨w, Δ⟩, ζ of Algorithm 2, Σ c_i δ_i, and the gain of D/λ
-
-    but for its quadratic terms, −‖Δ‖²/2 and −ratio·(Σ c_i δ_i)²/2.
-    """
-    inner = zeta = mass = rise = 0.0
-    for j in range(rows.size):
-        step = new[j] - old[j]
-        if step != 0.0:
-            k = _FOUR * np.uint64(rows[j])
-            q, c, t = table[k + _ONE], table[k + _TWO], table[k + _THREE]
-            _, before = value_and_conjugate(loss, z[j], old[j], t)
-            _, after = value_and_conjugate(loss, z[j], new[j], t)
-            inner += abs(c) * step * z[j] - bias * c * step
-            zeta += abs(c) * q * step * step
-            mass += c * step
-            rise += abs(c) * (before - after - z[j] * step)
-    return inner, zeta, mass, rise
+def _second_steps(loss, table, rows, which, z, old, new, second, rho, shrink):
+    """The steps with ρ; returns of how many rows they are the tentative ones, or those shrunk."""
+    same = shrunk = 0
+    for j in which:
+        k = _FOUR * np.uint64(rows[j])
+        _, second[j] = row_step(loss, old[j], z[j], table[k + _THREE], rho * table[k + _ONE])
+        step = second[j] - old[j]
+        same += second[j] == new[j]
+        shrunk += abs(step - shrink * (new[j] - old[j])) <= _NOTHING * abs(step)
+    return same, shrunk
 
 
 @register_jitable
-def _adapt(X, loss, table, rows, z, old, new, moving, fused, bias, ratio, beta, limit, gamma):
+def _adapt(
+    X, loss, table, rows, which, z, old, new, second, moving, fused, bias, ratio, looked,
+    beta, limit, gamma,
+):  # fmt: skip
     """Algorithm 2 between its two steps: ρ from the tentative δ̃, then δ with ρ.
 
-    ``moving`` is u, which holds Δ̃ and ends as Δ, or w itself, which gains Δ.
+    ``moving`` is u, which holds Δ̃ and ends as Δ, or w itself, which gains Δ.  Only what δ differs
+    from δ̃ by, or from δ̃·β/ρ, is added: away from the bounds the steps of a γ = 0 loss are that.
     Returns β for the next batch, Σ c_i δ_i and whether D would not rise.
     """
-    inner, zeta, mass, rise = _sums(loss, table, rows, z, old, new, bias)
-    growth = simd_dot(moving, moving) if fused else _shift(X, table, rows, old, new, moving)
+    mass, zeta, inner = looked
+    growth = simd_dot(moving, moving) if fused else _shift(X, table, rows, which, old, new, moving)
+    if zeta == 0.0:  # nothing moves but rows without curvature, to their bounds
+        return beta, mass, False
     square = growth if fused else growth - 2.0 * inner
-    if zeta > 0.0:
-        rho = min(max((square + ratio * mass * mass) / zeta, 1.0), limit)
-        beta = beta**gamma * rho ** (1.0 - gamma)
-        for j in range(rows.size):
-            if new[j] != old[j]:
-                i = np.uint64(rows[j])
-                k = _FOUR * i
-                q, c, t = table[k + _ONE], table[k + _TWO], table[k + _THREE]
-                tentative = new[j]
-                _, new[j] = row_step(loss, old[j], z[j], t, rho * q)
-                if new[j] != tentative:
-                    growth += row_axpy_growth(X, i, c * (new[j] - tentative), moving)
-        inner, zeta, mass, rise = _sums(loss, table, rows, z, old, new, bias)
-        square = growth if fused else growth - 2.0 * inner
-    moved = zeta > 0.0 or rise != 0.0
-    return beta, mass, moved and rise - 0.5 * (square + ratio * mass * mass) <= 0.0
+    rho = min(max((square + ratio * mass * mass) / zeta, 1.0), limit)
+    shrink = beta / rho
+    same, shrunk = _second_steps(loss, table, rows, which, z, old, new, second, rho, shrink)
+    if fused and shrunk > same:
+        for j in range(moving.size):
+            moving[j] *= shrink
+        growth *= shrink * shrink
+    else:
+        shrink = 1.0
+    inner = mass = rise = 0.0
+    for m in range(which.size):
+        _ask_ahead(X, table, rows, which, m)
+        j = which[m]
+        i = np.uint64(rows[j])
+        c, t, step = table[_FOUR * i + _TWO], table[_FOUR * i + _THREE], second[j] - old[j]
+        missing = step - shrink * (new[j] - old[j])
+        if abs(missing) > _NOTHING * abs(step):
+            growth += row_axpy_growth(X, i, c * missing, moving)
+        _, before = value_and_conjugate(loss, z[j], old[j], t)
+        _, after = value_and_conjugate(loss, z[j], second[j], t)
+        inner += abs(c) * step * z[j] - bias * c * step
+        mass += c * step
+        rise += abs(c) * (before - after - z[j] * step)
+        new[j] = second[j]
+    square = growth if fused else growth - 2.0 * inner
+    refused = rise - 0.5 * (square + ratio * mass * mass) <= 0.0
+    return beta**gamma * rho ** (1.0 - gamma), mass, refused
 
 
 @register_jitable
-def _move(X, loss, table, rows, old, new, w, bias, ratio, ascent_only):
-    """w and α go from old to new; returns Σ c_i δ_i and whether the step was refused.
+def _move(X, loss, table, rows, which, old, new, w, bias, ratio, ascent_only):
+    """w goes from where the rows are old to where they are new.
 
     A row that another batch has moved since is left out.  ``ascent_only``: the step is taken back
-    unless it raises D (Algorithm 2's refusal).
+    unless it raises D (Algorithm 2's refusal).  Returns Σ c_i δ_i and whether it was refused.
     """
     mass = rise = 0.0
     moved = False
-    for j in range(rows.size):
+    for m in range(which.size):
+        _ask_ahead(X, table, rows, which, m)
+        j = which[m]
         i = np.uint64(rows[j])
         k = _FOUR * i
         if table[k] != old[j]:
             new[j] = old[j] = table[k]
         if new[j] != old[j]:
-            c = table[k + _TWO]
+            c, t = table[k + _TWO], table[k + _THREE]
             push = c * (new[j] - old[j])
             mass += push
             moved = True
             if ascent_only:
-                t = table[k + _THREE]
                 _, before = value_and_conjugate(loss, 0.0, old[j], t)
                 _, after = value_and_conjugate(loss, 0.0, new[j], t)
                 rise += abs(c) * (before - after) - 0.5 * row_axpy_growth(X, i, push, w)
             else:
                 row_axpy(X, i, push, w)
-    if ascent_only and moved and rise - bias * mass - 0.5 * ratio * mass * mass <= 0.0:
-        for j in range(rows.size):
-            if new[j] != old[j]:
-                i = np.uint64(rows[j])
-                row_axpy(X, i, table[_FOUR * i + _TWO] * (old[j] - new[j]), w)
-                new[j] = old[j]
-        return 0.0, True
-    return mass, False
+    refused = ascent_only and moved and rise - bias * mass - 0.5 * ratio * mass * mass <= 0.0
+    if refused:
+        _shift(X, table, rows, which, new, old, w)
+        new[:] = old
+    return 0.0 if refused else mass, refused
 
 
 @register_jitable
-def _average(mean, seen, rows, old, new, step, keep):
-    """Bring the averages of the rows that move up to date: until this step they were at old."""
-    for j in range(rows.size):
-        if new[j] != old[j]:
-            i = rows[j]
+def _settle(table, rows, which, old, new, mean, seen, step, keep):
+    """α becomes new; its average is brought up to the last step, until which it was old."""
+    for j in which:
+        i = np.uint64(rows[j])
+        table[_FOUR * i] = new[j]
+        if mean.size > 0 and new[j] != old[j]:
             count = step - seen[i]
             if keep < 1.0:
                 mean[i] = old[j] + keep**count * (mean[i] - old[j])
@@ -204,46 +230,45 @@ def minibatch_steps(
     rows_of, old_of, new_of = queue
     size, slots, adaptive = batches.shape[1], rows_of.shape[0], gamma < 1.0
     fused = whole and slots == 1
-    z, flat = np.empty(size), batches.ravel()
+    z, second, movers = np.empty(size), np.empty(size), np.empty(size, dtype=np.uint32)
+    everyone, flat = np.arange(size).astype(np.uint32), batches.ravel()
     refusals, gap = 0, 0.0
     for k in range(batches.shape[0]):
         slot = step % slots
         rows, old, new = rows_of[slot], old_of[slot], new_of[slot]
         rows[:] = batches[k]
-        at = k * size
-        looked, mass = _look(
-            X, loss, table, flat, at, flat.size, size, w, bias, beta, z, old, new, u, fused
-        )
-        gap += looked
-        refused = False
-        if adaptive:
-            moving = u if fused else w
-            beta, mass, refused = _adapt(
-                X, loss, table, rows, z, old, new, moving, fused, bias, ratio, beta, limit, gamma
-            )
-            refused = refused and slots == 1  # else it is seen when the step is taken
+        row_gaps, mass, zeta, inner, count = _look(
+            X, loss, table, flat, k * size, flat.size, size, w, bias, beta, z, old, new, movers,
+            u, fused,
+        )  # fmt: skip
+        gap += row_gaps
         step += 1
+        which, refused = movers[:count], False
+        if adaptive:
+            beta, mass, refused = _adapt(
+                X, loss, table, rows, which, z, old, new, second, u if fused else w, fused, bias,
+                ratio, (mass, zeta, inner), beta, limit, gamma,
+            )  # fmt: skip
+            refused = refused and slots == 1  # else it is seen when the step is taken
         if fused:
             for j in range(u.size):
                 w[j] += 0.0 if refused else u[j]
                 u[j] = 0.0
         elif adaptive and (refused or slots > 1):
-            _shift(X, table, rows, new, old, w)
+            _shift(X, table, rows, which, new, old, w)
         if refused:
             new[:], mass = old, 0.0
-        if slots > 1 or not (fused or adaptive):
+        if slots > 1:
             if step < slots:
                 continue
-            slot = step % slots
+            slot, which = step % slots, everyone
             rows, old, new = rows_of[slot], old_of[slot], new_of[slot]
-            mass, late = _move(X, loss, table, rows, old, new, w, bias, ratio, adaptive)
+        if slots > 1 or not (fused or adaptive):
+            mass, late = _move(X, loss, table, rows, which, old, new, w, bias, ratio, adaptive)
             refused = refused or late
         refusals += refused
-        if mean.size > 0:
-            _average(mean, seen, rows, old, new, step - 1, keep)
-        if adaptive or not fused:
-            for j in range(size):
-                table[_FOUR * np.uint64(rows[j])] = new[j]
+        if adaptive or not fused or mean.size > 0:
+            _settle(table, rows, which, old, new, mean, seen, step - 1, keep)
         bias += ratio * mass
     return bias, beta, refusals, gap
 
@@ -260,13 +285,15 @@ def block_steps(X, loss, table, order, start, stop, size, w, u, bias, ratio, swe
     """
     gram = np.empty((size, size), dtype=X[0].dtype)
     z, old, new, push = np.empty(size), np.empty(size), np.empty(size), np.empty(size)
+    movers = np.empty(size, dtype=np.uint32)
     gap = 0.0
     for first in range(start, stop, size):
         rows = order[first : min(first + size, stop)]
-        looked, _ = _look(
-            X, loss, table, order, first, stop, rows.size, w, bias, 1.0, z, old, new, u, False
-        )
-        gap += looked
+        row_gaps, _, _, _, _ = _look(
+            X, loss, table, order, first, stop, rows.size, w, bias, 1.0, z, old, new, movers,
+            u, False,
+        )  # fmt: skip
+        gap += row_gaps
         block_gram(X, rows, u, gram)
         push[:] = 0.0
         for _ in range(sweeps):

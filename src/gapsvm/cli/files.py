@@ -1,0 +1,94 @@
+"""What the commands share about files: the labels of tables, and targets to write to."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+from gapsvm.data.atomic import replacing, temporary_neighbour
+from gapsvm.data.tables import SUFFIXES, is_table
+
+
+def label_column(label: str | None, *data: Path | None) -> str | int | None:
+    """What ``--label`` means: a number if it is one, else a name; only tables have columns."""
+    if label is None:
+        return None
+    if not any(path is not None and is_table(path) for path in data):
+        raise ValueError(f"--label is for tables ({', '.join(SUFFIXES)}), not for {data[0]}")
+    return int(label) if label.removeprefix("-").isdecimal() else label
+
+
+def check_target(path: Path | None, option: str, *, stream: bool = False) -> None:
+    """Raise an OSError, in one sentence, if no file can be written there later on.
+
+    A file is made in the folder and removed again, since nothing less is a proof.  ``stream``: a
+    pipe or a device will do.
+    """
+    if path is None:
+        return
+    try:
+        reason = _why_not(path, stream)
+    except OSError as error:
+        reason = error.strerror or str(error)
+    if reason:
+        raise OSError(f"{option}: cannot write {path}: {reason}")
+
+
+def check_new_folder(path: Path) -> None:
+    """Raise an OSError if no folder can be made there later on."""
+    if os.path.lexists(path):
+        raise OSError(f"{path} exists already, and nothing is overwritten")
+    check_target(path, "folder")
+
+
+def write_text(path: Path, text: str) -> None:
+    """Replace a file in one step; write to a pipe or a device as it is."""
+    content = text.encode()
+    if not is_stream(path):
+        with replacing(followed(path)) as file:
+            file.write(content)
+    elif _is_standard_output(path):  # not opened anew: that would write over what stands there
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    else:
+        with open(path, "ab") as stream:
+            stream.write(content)
+
+
+def followed(path: Path) -> Path:
+    """Where links lead, so that the file is replaced and not the link to it."""
+    return Path(os.path.realpath(path))
+
+
+def is_stream(path: Path) -> bool:
+    """Whether it is a pipe or a device; so is /dev/stdout, even where that leads to a file."""
+    folder = followed(path.parent)
+    if folder == Path("/dev") or folder.is_relative_to("/proc"):
+        return True
+    return path.exists() and not path.is_file() and not path.is_dir()
+
+
+def _is_standard_output(path: Path) -> bool:
+    try:
+        return os.path.samestat(os.stat(path), os.fstat(sys.stdout.fileno()))
+    except (OSError, ValueError):  # standard output is no file, or closed
+        return False
+
+
+def _why_not(path: Path, stream: bool) -> str | None:
+    if is_stream(path):
+        if not stream:
+            return "it is a pipe or a device, not a file"
+        return None if os.access(path, os.W_OK) else "permission denied, or no such device"
+    if path.is_dir():
+        return "it is a folder"
+    path = followed(path)
+    if not path.parent.is_dir():
+        return f"there is no folder {path.parent}"
+    attempt = temporary_neighbour(path)
+    try:
+        attempt.touch(exist_ok=False)
+    finally:
+        attempt.unlink(missing_ok=True)
+    return None

@@ -1,0 +1,20 @@
+"""The tables and figures of the three papers, measured again: ``gapsvm reproduce NAME``."""
+
+from __future__ import annotations
+
+from gapsvm.reproduce import takac as takac
+from gapsvm.reproduce.framework import Experiment, Options, Outcome, run
+
+EXPERIMENTS: dict[str, Experiment] = {
+    experiment.name: experiment for experiment in takac.EXPERIMENTS
+}
+
+
+def find(name: str) -> Experiment:
+    """The experiment of that name."""
+    if name not in EXPERIMENTS:
+        raise ValueError(f"there is no experiment {name!r}; there are {', '.join(EXPERIMENTS)}")
+    return EXPERIMENTS[name]
+
+
+__all__ = ["EXPERIMENTS", "Experiment", "Options", "Outcome", "find", "run"]
