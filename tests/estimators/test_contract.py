@@ -49,6 +49,8 @@ LOOSE = {"method": "sdca", "tol": 0.3, "random_state": 0}
 SHARED = {
     "dual": ({"loss": "smooth", "tol": 0.9, "C": 1e-3}, False, "method_"),
     "method": ({}, "sdca", "method_"),
+    "batch_size": (LOOSE, 4, "coef_"),
+    "rule": ({**LOOSE, "batch_size": 4}, "naive", "coef_"),
     "tol": ({"method": "sdca", "random_state": 0}, 1e-7, "dual_gap_"),
     "C": ({}, 0.01, "coef_"),
     "lam": ({}, 1.0, "coef_"),

@@ -34,6 +34,11 @@ LossName = Literal[
 ]
 MethodName = Literal["auto", "sdca", "interior", "pegasos"]
 BiasName = Literal["free", "penalized", "none"]
+RuleName = Literal["naive", "safe", "aggressive", "exact"]
+FormName = Literal["auto", "unit", "rows", "tight"]
+AverageName = Literal["none", "tail", "decaying"]
+SamplerName = Literal["subsets", "permutation"]
+_BATCHES = "Mini-batches (sdca, pegasos)"
 Precision = Literal["float32", "float64"]
 
 CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -44,6 +49,26 @@ def _positive(value: Any) -> Any:
     for number in value if isinstance(value, list) else [value]:
         if number is not None and not 0 < number < math.inf:
             raise typer.BadParameter(f"must be positive and finite, got {number:g}")
+    return value
+
+
+def _batch_size(value: str) -> str:
+    """Refuses what is neither a positive whole number nor auto."""
+    if value != "auto" and not (value.isdecimal() and int(value) > 0):
+        raise typer.BadParameter(f"must be auto or a whole number from 1, got {value}")
+    return value
+
+
+def _sigma2(value: str | None) -> Any:
+    """Refuses what is neither a positive number, bound nor estimate; a number becomes one."""
+    if value in (None, "bound", "estimate"):
+        return value
+    try:
+        number = float(value or "")
+    except ValueError:
+        number = math.nan
+    if not 0 < number < math.inf:
+        raise typer.BadParameter(f"must be bound, estimate or a positive number, got {value}")
     return value
 
 
@@ -199,16 +224,87 @@ def fit(
         ),
     ] = None,
     json: JsonOption = False,
+    batch_size: Annotated[
+        str,
+        typer.Option(
+            metavar="N",
+            callback=_batch_size,
+            rich_help_panel=_BATCHES,
+            help="Rows that step together, or auto: as many as the data allow.",
+        ),
+    ] = "1",
+    rule: Annotated[
+        RuleName,
+        typer.Option(
+            rich_help_panel=_BATCHES,
+            help="How the rows of a batch share the way; naive may diverge.",
+        ),
+    ] = "safe",
+    gamma: Annotated[
+        float,
+        typer.Option(
+            rich_help_panel=_BATCHES, help="Aggressive: how slowly β follows, between 0 and 1."
+        ),
+    ] = 0.95,
+    sigma2: Annotated[
+        str | None,
+        typer.Option(
+            metavar="S",
+            callback=_sigma2,
+            rich_help_panel=_BATCHES,
+            show_default="what the rule needs",
+            help="σ² of the data: bound, estimate or a number (see gapsvm inspect).",
+        ),
+    ] = None,
+    form: Annotated[
+        FormName,
+        typer.Option(
+            rich_help_panel=_BATCHES,
+            help="What bounds the curvature: unit is eq. (15) as printed, for rows of norm ≤ 1.",
+        ),
+    ] = "auto",
+    staleness: Annotated[
+        int,
+        typer.Option(
+            callback=_not_negative, rich_help_panel=_BATCHES, help="Steps by which w lags behind."
+        ),
+    ] = 0,
+    average: Annotated[
+        AverageName,
+        typer.Option(
+            rich_help_panel=_BATCHES, help="Certify the last iterate or an average of them."
+        ),
+    ] = "none",
+    sampler: Annotated[
+        SamplerName,
+        typer.Option(rich_help_panel=_BATCHES, help="How batches are drawn."),
+    ] = "subsets",
+    sweeps: Annotated[
+        int,
+        typer.Option(min=1, rich_help_panel=_BATCHES, help="Exact: times through each block."),
+    ] = 1,
 ) -> None:
     """Train on a file and say how far the model is from the optimum."""
-    from gapsvm.cli.fit import FitRequest, run_fit
+    from gapsvm.cli.fit import FitRequest, run_fit, solver_for
     from gapsvm.train import Options
+
+    batches = {
+        "batch_size": batch_size if batch_size == "auto" else int(batch_size),
+        "rule": rule,
+        "gamma": gamma,
+        "sigma2": sigma2,
+        "form": form,
+        "staleness": staleness,
+        "average": None if average == "none" else average,
+        "sampler": sampler,
+        "sweeps": sweeps,
+    }
 
     request = FitRequest(
         data=data,
         model=model,
         options=Options(
-            method=method,
+            method=solver_for(method, batches),
             tol=gap,
             max_passes=max_passes,
             time_limit=time_limit,
@@ -266,7 +362,7 @@ def inspect(
     label: LabelOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Say what is in a file: sizes, sparsity, labels, norms."""
+    """Say what is in a file: sizes, sparsity, labels, norms, σ² and the batch size worth using."""
     from gapsvm.cli.inspect import run_inspect
 
     run_inspect(data, json, threads, label)

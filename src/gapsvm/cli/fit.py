@@ -26,6 +26,8 @@ from gapsvm.losses import Loss, get_loss
 from gapsvm.modelfile import LinearModel, write_liblinear, write_model
 from gapsvm.problem import Bias, LinearProblem, check_weights
 from gapsvm.progress import ProgressBar
+from gapsvm.solvers.minibatch import MiniBatchSDCA
+from gapsvm.solvers.subgradient import Pegasos
 from gapsvm.trace import Checkpoint, Record, Status
 from gapsvm.train import Fit, Options, Training, train_all
 
@@ -214,14 +216,29 @@ def _train(
     return fits
 
 
+def solver_for(method: str, batches: dict[str, Any]) -> Any:
+    """The method by name, or the solver that the mini-batch options describe."""
+    size, average = batches["batch_size"], batches["average"]
+    if method == "pegasos" and (size != 1 or average):
+        return Pegasos(1 if size == "auto" else size, average=average)
+    if size == 1:
+        if average:
+            raise ValueError("--average is for mini-batches, and for --method pegasos")
+        return method
+    if method == "interior":
+        raise ValueError("--batch-size is for the methods sdca and pegasos, not interior")
+    given = batches["sigma2"]
+    number = given if given in (None, "bound", "estimate") else float(given)
+    return MiniBatchSDCA(**{**batches, "sigma2": number})
+
+
 class _Saver:
     """Where each problem stands: read back from one file, written to one every so many seconds."""
 
     def __init__(self, request: FitRequest, of: dict[str, Any]) -> None:
         options = request.options
         self.path, self.every = request.checkpoint, request.checkpoint_every
-        how = {"method": options.method, "batch size": options.batch_size, "rule": options.rule}
-        self.mark = {**of, **how}
+        self.mark = {**of, "method": str(options.method)}
         self.standing: list[Fit | Training | None] = [None] * of["number of problems"]
         if request.resume is not None and request.resume.exists():
             self.standing = self._loaded(request.resume)

@@ -21,8 +21,8 @@ def save_model(estimator: Any, path: str | os.PathLike[str]) -> None:
     """Write a fitted estimator as a model file: weights, certificate and parameters, no pickle.
 
     What is as long as the training data stays out: ``dual_coef_`` and ``history_``.  Parameters
-    that are objects (``callbacks``, a generator as ``random_state``) get their defaults when the
-    model is loaded.
+    that are objects (``callbacks``, a generator as ``random_state``, a solver as ``method``) get
+    their defaults when the model is loaded.
 
     Parameters
     ----------
@@ -43,6 +43,7 @@ def save_model(estimator: Any, path: str | os.PathLike[str]) -> None:
         "parameters": _storable_parameters(estimator),
         "methods": methods,
         "copy_note": estimator.copy_note_,
+        "method_note": estimator.method_note_,
     }
     model = LinearModel(
         coef=np.atleast_2d(coef),
@@ -123,6 +124,7 @@ def _fitted(model: LinearModel) -> Any:
     estimator.converged_ = model.status == Status.CONVERGED.name
     estimator.method_ = list(methods) if several else methods[0]
     estimator.copy_note_ = described["copy_note"]
+    estimator.method_note_ = described.get("method_note", "")
     return estimator
 
 
