@@ -216,9 +216,11 @@ class SvmlightReader:
             yield self._block(text, scratch, future.result())
             free.append(scratch)
 
+        start: Callable[..., Any] = _at_once  # the first chunk loads the kernels, on one thread
         for text in _chunks(stream, lanes, self.max_line_bytes):
             scratch = free.pop()
-            at_work.append((text, scratch, run(self._parse, text, scratch)))
+            at_work.append((text, scratch, start(self._parse, text, scratch)))
+            start = run
             if not free:
                 yield from oldest()
         while at_work:
