@@ -28,6 +28,7 @@ _HOME = {
     "MiniBatchSDCA": "gapsvm.solvers.minibatch",
     "InteriorPoint": "gapsvm.solvers.interior",
     "Pegasos": "gapsvm.solvers.subgradient",
+    "Subgradient": "gapsvm.solvers.subgradient",
 }
 
 __all__ = [*_HOME, "__version__", "datasets"]

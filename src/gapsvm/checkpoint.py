@@ -27,7 +27,7 @@ from gapsvm.problem import Iterate, LinearProblem
 from gapsvm.solvers.dual import SDCA, SDCAState
 from gapsvm.solvers.interior import InteriorPoint, InteriorState
 from gapsvm.solvers.minibatch import MiniBatchSDCA, MiniBatchState
-from gapsvm.solvers.subgradient import Pegasos, SubgradientState
+from gapsvm.solvers.subgradient import Subgradient, SubgradientState
 from gapsvm.trace import Certificate, Checkpoint, Record, Result, Status
 from gapsvm.train import Fit, Training
 
@@ -48,7 +48,7 @@ _CLASSES: dict[str, type] = {
         InteriorState,
         MiniBatchSDCA,
         MiniBatchState,
-        Pegasos,
+        Subgradient,
         SubgradientState,
         Training,
         Fit,

@@ -22,10 +22,11 @@ from gapsvm.solvers.base import deferred_interrupt, solve
 from gapsvm.solvers.dual import SDCA
 from gapsvm.solvers.interior import InteriorPoint, one_blas_thread
 from gapsvm.solvers.minibatch import MiniBatchSDCA
-from gapsvm.solvers.subgradient import Pegasos
+from gapsvm.solvers.subgradient import Subgradient
 from gapsvm.trace import Callback, Checkpoint, Record, Result, Status
 
-METHODS = ("auto", "sdca", "interior", "pegasos")
+SUBGRADIENT = ("pegasos", "norma", "sgd", "adaptive", "proximal", "optimistic")
+METHODS = ("auto", "sdca", "interior", *SUBGRADIENT)
 PRIMAL = "primal"
 """auto, among the methods that work on w: interior point for few features, else Pegasos."""
 _EXACT = 1e-12
@@ -129,11 +130,14 @@ def plan(problem: LinearProblem, options: Options, warm: Iterate | None = None) 
     if method not in METHODS:
         raise ValueError(f"unknown method {method!r}; choose one of {', '.join(METHODS)}")
     size = options.batch_size
-    if method == "pegasos":
-        return [Stage("pegasos", Pegasos(1 if size == "auto" else size))]
+    if method in SUBGRADIENT:
+        size = 1 if size == "auto" else size
+        horizon = math.ceil(min(options.max_passes, 1e6) * problem.n_rows / size)
+        ball = method not in ("pegasos", "norma", "sgd")  # these are made for one
+        return [Stage(method, Subgradient(size, ball, rule=method, horizon=horizon))]
     if size != 1:
         if method == "interior":
-            raise ValueError("batch_size is for the methods sdca and pegasos, not interior")
+            raise ValueError("batch_size is for sdca and the subgradient methods, not interior")
         return [Stage("sdca", _warmed(MiniBatchSDCA(options.rule, size), warm))]
     single = problem.n_features >= _WIDE and options.tol * problem.primal_at_zero >= _COARSE
     sdca = _warmed(SDCA(single=single), warm)
@@ -150,10 +154,12 @@ def plan(problem: LinearProblem, options: Options, warm: Iterate | None = None) 
     return [Stage("sdca", sdca, worth, patience=worth), Stage("interior", InteriorPoint())]
 
 
-_NAMES = {SDCA: "sdca", MiniBatchSDCA: "sdca", InteriorPoint: "interior", Pegasos: "pegasos"}
+_NAMES = {SDCA: "sdca", MiniBatchSDCA: "sdca", InteriorPoint: "interior"}
 
 
 def _name_of(solver: Any) -> str:
+    if isinstance(solver, Subgradient) and isinstance(solver.rule, str):
+        return solver.rule
     return _NAMES.get(type(solver), type(solver).__name__)
 
 

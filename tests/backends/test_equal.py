@@ -96,7 +96,7 @@ def test_subgradient_steps(name, layout, index, dtype, size, radius, free):
             rates = (1 / (0.3 * t), decay, ones if free else decay, keep, gain)
             backend.subgradient_steps(
                 *(X, loss.curve, table, batches[part], *(rate[part] for rate in rates)),
-                *(0.5, 0.0 if free else 2.0, radius, v, u, scalars),
+                *(0.5, 0.0 if free else 2.0, radius, np.inf, v, u, scalars),
             )
         scale, square, bias, p, r, mean_bias = scalars
         norm = scale**2 * square if radius < np.inf else v @ v * scale**2

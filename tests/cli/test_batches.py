@@ -77,8 +77,11 @@ def test_fit_with_batches(data, options, capsys):
         ("--batch-size 4 --gamma 1", "gamma must lie between 0 and 1"),
         ("--batch-size 4 --rule naive --form unit", "rule 'naive' has the forms auto, rows"),
         ("--batch-size 1000", "batch_size must be at most n = 200, got 1000"),
-        ("--method interior --batch-size 4", "--batch-size is for the methods sdca and pegasos"),
-        ("--average tail", "--average is for mini-batches, and for --method pegasos"),
+        (
+            "--method interior --batch-size 4",
+            "--batch-size is for sdca and the subgradient methods",
+        ),
+        ("--average tail", "--average is for mini-batches and for subgradient methods"),
     ],
 )
 def test_impossible_options_are_one_sentence(data, options, sentence, capsys):

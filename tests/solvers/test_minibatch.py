@@ -317,5 +317,5 @@ def test_estimator_reaches_it():
         assert model.converged_
         assert model.method_ == "sdca"
     assert LinearSVC(lam=0.01, batch_size="auto").fit(X, y).method_note_
-    with pytest.raises(ValueError, match="batch_size is for the methods sdca and pegasos"):
+    with pytest.raises(ValueError, match="batch_size is for sdca and the subgradient methods"):
         LinearSVC(method="interior", batch_size=4).fit(X, y)

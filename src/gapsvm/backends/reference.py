@@ -134,6 +134,17 @@ def draw_subsets(order: Any, batches: Any, seed: Any) -> None:
         batch[:] = order[: batch.size]
 
 
+def draw_multisets(n: int, batches: Any, seed: Any) -> None:
+    for batch in batches:
+        batch[:] = [_draw(seed, n) for _ in batch]
+
+
+def balance(lam: float, square: float, curvature: float, total: Any) -> None:
+    for t in range(total.size):
+        before = curvature + lam
+        curvature = total[t] = before + 0.5 * (np.sqrt(before**2 + square) - before)
+
+
 def _push(X: Dense | CSR, table: Any, rows: Any, steps: Any, w: Any) -> float:
     """w += Σ c_i δ_i x_i; returns Σ c_i δ_i."""
     for i, step in zip(rows, steps):
@@ -253,12 +264,14 @@ def subgradient_steps(
     ratio: float,
     bias_norm: float,
     radius: float,
+    leave_at: float,
     v: Any,
     u: Any,
     scalars: Any,
-) -> None:
+) -> int:
     scale, _, bias, p, r, mean_bias = scalars
     w, mean = scale * v, p * v + r * u if u.size else u
+    done = 0
     for k, batch in enumerate(batches.astype(np.int64)):
         if u.size:
             mean, mean_bias = keep[k] * mean + gain[k] * w, keep[k] * mean_bias + gain[k] * bias
@@ -277,8 +290,12 @@ def subgradient_steps(
         norm = np.sqrt(w @ w + bias_norm * bias**2)
         if norm > radius:
             w, bias = w * (radius / norm), bias * (radius / norm)
+        done = k + 1
+        if np.sqrt(w @ w) >= leave_at:
+            break
     v[:], u[:] = w, mean
     scalars[:] = 1.0, w @ w, bias, 0.0, 1.0, mean_bias
+    return done
 
 
 def weighted_gram(X: Dense | CSR, omega: Any, n_features: int) -> Any:

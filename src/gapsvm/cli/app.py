@@ -32,13 +32,23 @@ LossName = Literal[
     "huber",
     "half_squared",
 ]
-MethodName = Literal["auto", "sdca", "interior", "pegasos"]
+MethodName = Literal[
+    "auto",
+    "sdca",
+    "interior",
+    "pegasos",
+    "norma",
+    "sgd",
+    "adaptive",
+    "proximal",
+    "optimistic",
+]
 BiasName = Literal["free", "penalized", "none"]
 RuleName = Literal["naive", "safe", "aggressive", "exact"]
 FormName = Literal["auto", "unit", "rows", "tight"]
-AverageName = Literal["none", "tail", "decaying"]
-SamplerName = Literal["subsets", "permutation"]
-_BATCHES = "Mini-batches (sdca, pegasos)"
+AverageName = Literal["none", "uniform", "tail", "decaying", "random"]
+SamplerName = Literal["subsets", "multisets", "permutation", "fixed"]
+_BATCHES = "Mini-batches (sdca, subgradient methods)"
 Precision = Literal["float32", "float64"]
 
 CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -157,7 +167,9 @@ def fit(
     method: Annotated[
         MethodName,
         typer.Option(
-            metavar="NAME", help="auto (what is foreseen to be cheapest), sdca, interior, pegasos."
+            metavar="NAME",
+            help="auto (what is foreseen to be cheapest), sdca, interior; or a "
+            "subgradient method: pegasos, norma, sgd, adaptive, proximal, optimistic.",
         ),
     ] = "auto",
     bias: Annotated[

@@ -27,9 +27,9 @@ from gapsvm.modelfile import LinearModel, write_liblinear, write_model
 from gapsvm.problem import Bias, LinearProblem, check_weights
 from gapsvm.progress import ProgressBar
 from gapsvm.solvers.minibatch import MiniBatchSDCA
-from gapsvm.solvers.subgradient import Pegasos
+from gapsvm.solvers.subgradient import Subgradient
 from gapsvm.trace import Checkpoint, Record, Status
-from gapsvm.train import Fit, Options, Training, train_all
+from gapsvm.train import SUBGRADIENT, Fit, Options, Training, train_all
 
 _PLAIN: Any = {"highlight": False, "markup": False, "soft_wrap": True}
 CERTIFIED, BUDGET_ENDED = 0, 2
@@ -219,14 +219,17 @@ def _train(
 def solver_for(method: str, batches: dict[str, Any]) -> Any:
     """The method by name, or the solver that the mini-batch options describe."""
     size, average = batches["batch_size"], batches["average"]
-    if method == "pegasos" and (size != 1 or average):
-        return Pegasos(1 if size == "auto" else size, average=average)
+    sampler = batches["sampler"]
+    if method in SUBGRADIENT and (size != 1 or average or sampler != "subsets"):
+        ball = method not in ("pegasos", "norma", "sgd")
+        size = 1 if size == "auto" else size
+        return Subgradient(size, ball, average, rule=method, sampler=sampler)
     if size == 1:
         if average:
-            raise ValueError("--average is for mini-batches, and for --method pegasos")
+            raise ValueError("--average is for mini-batches and for subgradient methods")
         return method
     if method == "interior":
-        raise ValueError("--batch-size is for the methods sdca and pegasos, not interior")
+        raise ValueError("--batch-size is for sdca and the subgradient methods, not interior")
     given = batches["sigma2"]
     number = given if given in (None, "bound", "estimate") else float(given)
     return MiniBatchSDCA(**{**batches, "sigma2": number})

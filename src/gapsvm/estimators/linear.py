@@ -31,9 +31,9 @@ from gapsvm.problem import Bias, Iterate, check_weights
 from gapsvm.progress import ProgressBar
 from gapsvm.solvers.minibatch import RULES
 from gapsvm.trace import Callback, Status
-from gapsvm.train import METHODS, PRIMAL, Fit, Options, train_all
+from gapsvm.train import METHODS, PRIMAL, SUBGRADIENT, Fit, Options, train_all
 
-_DUAL_METHODS, _PRIMAL_METHODS = ("sdca", "interior"), ("pegasos", "interior")
+_DUAL_METHODS, _PRIMAL_METHODS = ("sdca", "interior"), (*SUBGRADIENT, "interior")
 
 
 class _LinearModel(CallbackSupportMixin, BaseEstimator):
@@ -252,7 +252,9 @@ class LinearSVC(ClassifierMixin, _LinearModel):
     loss : {"hinge", "squared_hinge", "smoothed_hinge", "logistic"}, default="hinge"
     dual : bool or "auto", default="auto"
         True: dual methods; False: primal ones (interior point for few features, else Pegasos).
-    method : {"auto", "sdca", "interior", "pegasos"} or a solver, default="auto"
+    method : {"auto", "sdca", "interior", "pegasos", "norma", "sgd", "adaptive", "proximal", \
+"optimistic"} or a solver, default="auto"
+        The last six are subgradient methods and differ in their step rule (``gapsvm.rules``).
         ``method_`` says which one produced the model.  A solver such as
         ``MiniBatchSDCA(rule="aggressive", batch_size=64, staleness=2)`` is taken as it is.
     batch_size : int or "auto", default=1

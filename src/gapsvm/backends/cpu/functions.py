@@ -9,12 +9,19 @@ from gapsvm.backends.cpu.evaluate import (
     sq_norms,
 )
 from gapsvm.backends.cpu.gram import weighted_gram
-from gapsvm.backends.cpu.minibatch import block_steps, draw_subsets, minibatch_steps
-from gapsvm.backends.cpu.subgradient import subgradient_steps
+from gapsvm.backends.cpu.minibatch import (
+    block_steps,
+    draw_multisets,
+    draw_subsets,
+    minibatch_steps,
+)
+from gapsvm.backends.cpu.subgradient import balance, subgradient_steps
 
 __all__ = [
+    "balance",
     "block_steps",
     "combination",
+    "draw_multisets",
     "draw_subsets",
     "evaluate",
     "gram_product",

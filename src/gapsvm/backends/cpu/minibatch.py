@@ -42,6 +42,21 @@ def draw_subsets(order, batches, seed):
     seed[0] = state
 
 
+@kernel
+def draw_multisets(n, batches, seed):
+    """Fill ``batches`` with row numbers below n, drawn independently.  Modified: both arrays."""
+    state = seed[0]
+    for k in range(batches.shape[0]):
+        for j in range(batches.shape[1]):
+            state += np.uint64(0x9E3779B97F4A7C15)
+            x = state
+            x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+            x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+            x = x ^ (x >> np.uint64(31))
+            batches[k, j] = ((x >> np.uint64(32)) * np.uint64(n)) >> np.uint64(32)
+    seed[0] = state
+
+
 @register_jitable
 def _look(X, loss, table, rows, at, stop, size, w, bias, beta, z, old, new, movers, u, fused):
     """The margins of a batch and the steps it proposes.

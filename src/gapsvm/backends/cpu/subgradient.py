@@ -15,8 +15,8 @@ _SMALL_SCALE, _SMALL_SHARE = 1e-9, 1e-150  # below, v and the average are writte
 
 @kernel
 def subgradient_steps(
-    X, loss, table, batches, eta, decay, decay_bias, keep, gain, ratio, bias_norm, radius, v, u,
-    scalars,
+    X, loss, table, batches, eta, decay, decay_bias, keep, gain, ratio, bias_norm, radius, leave_at,
+    v, u, scalars,
 ):  # fmt: skip
     """w ← Π[decay_k·w + eta_k·g_k], g_k the batch mean of s_i a*(z_i) x̃_i (Pegasos Fig. 1 and 2).
 
@@ -26,11 +26,15 @@ def subgradient_steps(
               the nonzeros of its batch (Pegasos §2.4): before step k, w̄ ← keep_k·w̄ + gain_k·w.
               bias ← decay_bias_k·bias + ratio·(mean of s_i σ_i a*), averaged alike.
               Π onto ‖w‖² + bias_norm·bias² ≤ radius², radius = inf for none.
+              After a step to ‖w‖ ≥ leave_at the rest is left undone (Do's Algorithm 3).
+    Returns   the steps done.
     Modified  table, v, u, scalars = (scale, ‖v‖², bias, p, r, average bias).
     """
     scale, square, bias, p, r, mean_bias = scalars
     steps, size = batches.shape
     flat, pull = batches.ravel(), np.empty(size)
+    watched = radius < np.inf or leave_at < np.inf
+    done = steps
     for k in range(steps):
         if u.size > 0:
             p, r = keep[k] * p + gain[k] * scale, keep[k] * r
@@ -63,7 +67,7 @@ def subgradient_steps(
         for j in range(size):
             if pull[j] != 0.0:
                 i, step = np.uint64(batches[k, j]), pull[j] / scale
-                if radius < np.inf:
+                if watched:
                     square += row_axpy_growth(X, i, step, v)
                 else:
                     row_axpy(X, i, step, v)
@@ -74,4 +78,19 @@ def subgradient_steps(
         if excess > 1.0:
             scale /= np.sqrt(excess)
             bias /= np.sqrt(excess)
+        if scale * scale * square >= leave_at * leave_at:
+            done = k + 1
+            break
     scalars[:] = scale, square, bias, p, r, mean_bias
+    return done
+
+
+@kernel
+def balance(lam, square, curvature, total):
+    """total_t = λ_{1:t} + τ_{1:t}, 2τ_t = √(Λ² + square) − Λ, Λ = λ + total_{t−1} (Do §3.2)."""
+    for t in range(total.size):
+        before = curvature + lam
+        # ½(√(Λ² + s) − Λ) without the difference
+        rise = 0.5 * square / (np.sqrt(before * before + square) + before) if square > 0.0 else 0.0
+        curvature = before + rise
+        total[t] = curvature
