@@ -184,7 +184,7 @@ class Subgradient:
         left = max(1, budget // self.batch_size)
         while left > 0 and not state.kept_promise:
             chunk = max(1, _CHUNK_INDICES // self.batch_size)
-            steps = min(left, chunk, self._steps_to_window(state), self._steps_to_epoch(state))
+            steps = min(left, chunk, self._steps_to_window(state))
             left -= self._steps(problem, state, backend, steps)
         return state
 
@@ -256,6 +256,7 @@ class Subgradient:
         state.R *= math.sqrt(2.0)
         state.phase, state.phases, state.curvature = state.steps, state.phases + 1, 0.0
         state.chosen = 1
+        state.table[0::4] = state.table[1::4] = 0.0  # what rows pulled at other w says little
         if not self.keep_w:
             state.v[:] = state.u[:] = 0.0
             state.scalars[:] = 1.0, 0.0, 0.0, 0.0, 1.0, 0.0
@@ -270,19 +271,15 @@ class Subgradient:
         elif self.sampler == "multisets":
             backend.draw_multisets(n, batches, state.seed)
         else:
-            at = state.steps * self.batch_size
-            if self.sampler == "permutation" and at % n < self.batch_size:
-                backend.shuffle(state.order, n, state.seed)
-            batches[:] = state.order[(at + np.arange(batches.size)) % n].reshape(batches.shape)
+            flat, at, filled = batches.ravel(), state.steps * self.batch_size, 0
+            while filled < flat.size:
+                place = (at + filled) % n
+                if place == 0 and self.sampler == "permutation":
+                    backend.shuffle(state.order, n, state.seed)
+                count = min(n - place, flat.size - filled)
+                flat[filled : filled + count] = state.order[place : place + count]
+                filled += count
         return batches
-
-    def _steps_to_epoch(self, state: SubgradientState) -> int:
-        """Steps until a new permutation is due."""
-        if self.sampler != "permutation":
-            return _CHUNK_INDICES
-        n = state.order.size
-        left = n - state.steps * self.batch_size % n
-        return max(1, math.ceil(left / self.batch_size))
 
     def _steps_to_window(self, state: SubgradientState) -> int:
         """Steps until the tail begins anew; it is begun here if this is the step."""
