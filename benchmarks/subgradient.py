@@ -57,57 +57,60 @@ def time_to(target: float, run: Any, value: Any) -> float:
     return np.inf
 
 
+def peer_row(case: Any, rounds: int) -> None:
+    X, y = case.load()
+    problem, reach = LinearProblem(X, y, get_loss("hinge"), case.lam), case.optimum() + 1e-3
+    plain = Subgradient()
+    ours(problem, plain, 1)
+    mine = yours = np.inf
+    for _ in range(rounds):  # two passes more, in turns
+        mine = min(mine, ours(problem, plain, 4)[0] - ours(problem, plain, 2)[0])
+        slow, fast = (theirs(X, y, case.lam, passes, False)[0] for passes in (4, 2))
+        yours = min(yours, slow - fast)
+
+    def value(w: Any) -> float:
+        return hinge_objective(X, y, case.lam, w)
+
+    def run_ours(rule: str) -> Any:
+        return lambda passes: ours(problem, solver_for(rule, passes, problem), passes)
+
+    def run_theirs(average: bool) -> Any:
+        return lambda passes: theirs(X, y, case.lam, passes, average)
+
+    a = min(time_to(reach, run_ours(rule), value) for rule in ("pegasos", "proximal"))
+    b = min(time_to(reach, run_theirs(average), value) for average in (False, True))
+    print(
+        f"| {case.title} | {500 * mine:.1f} | {500 * yours:.1f} | {yours / mine:.2f} | "
+        f"{a:.3f} | {b:.3f} | {b / a:.2f} |",
+        flush=True,
+    )
+
+
+def width_row(d: int) -> None:
+    """Rows of 50 values over 10,000 of the d columns."""
+    rng = np.random.default_rng(0)
+    n, k = 20_000, 50
+    columns = np.sort(rng.integers(0, min(d, 10**4), (n, k)), axis=1) * max(1, d // 10**4)
+    X = sp.csr_matrix((np.ones(n * k, np.float32), columns.ravel(), np.arange(n + 1) * k), (n, d))
+    problem = LinearProblem(X, np.where(rng.random(n) < 0.5, 1.0, -1.0), get_loss("hinge"), 1e-4)
+    cells = []
+    for solver in (Subgradient(), Subgradient(1, True, "tail")):
+        ours(problem, solver, 1)
+        times = [ours(problem, solver, passes)[0] for passes in (8, 4) * 3]
+        cells.append((min(times[0::2]) - min(times[1::2])) / (4 * n) * 1e9)
+    print(f"| {d:,} | {cells[0]:.0f} | {cells[1]:.0f} |", flush=True)
+
+
 def main() -> None:
     rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 5
     print(versions("gapsvm", "numba", "scikit-learn"))
     print("| problem | pass ms | SGDClassifier ms | ratio | to 1e-3 s | SGDClassifier s | ratio |")
     print("|---|---|---|---|---|---|---|")
     for case in CASES:
-        X, y = case.load()
-        problem, best = LinearProblem(X, y, get_loss("hinge"), case.lam), case.optimum()
-        plain = Subgradient()
-        ours(problem, plain, 1)
-        mine = yours = np.inf
-        for _ in range(rounds):
-            mine = min(mine, ours(problem, plain, 4)[0] - ours(problem, plain, 2)[0])
-            yours = min(
-                yours, theirs(X, y, case.lam, 4, False)[0] - theirs(X, y, case.lam, 2, False)[0]
-            )
-
-        def value(w: Any, X: Any = X, y: Any = y, case: Any = case) -> float:
-            return hinge_objective(X, y, case.lam, w)
-
-        reach = best + 1e-3
-        a = min(
-            time_to(reach, lambda p, r=rule: ours(problem, solver_for(r, p, problem), p), value)
-            for rule in ("pegasos", "proximal")
-        )
-        b = min(
-            time_to(reach, lambda p, m=mean: theirs(X, y, case.lam, p, m), value)
-            for mean in (False, True)
-        )
-        print(
-            f"| {case.title} | {500 * mine:.1f} | {500 * yours:.1f} | {yours / mine:.2f} | {a:.3f} | "
-            f"{b:.3f} | {b / a:.2f} |",
-            flush=True,
-        )
+        peer_row(case, rounds)
     print("\n| features | step ns | with tail average and projection ns |\n|---|---|---|")
-    for d in (10**3, 10**4, 10**5, 10**6, 10**7):
-        rng = np.random.default_rng(0)
-        n, k = 20_000, 50
-        columns = np.sort(rng.integers(0, min(d, 10**4), (n, k)), axis=1) * max(1, d // 10**4)
-        X = sp.csr_matrix(
-            (np.ones(n * k, np.float32), columns.ravel(), np.arange(n + 1) * k), (n, d)
-        )
-        problem = LinearProblem(
-            X, np.where(rng.random(n) < 0.5, 1.0, -1.0), get_loss("hinge"), 1e-4
-        )
-        cells = []
-        for solver in (Subgradient(), Subgradient(1, True, "tail")):
-            ours(problem, solver, 1)
-            times = [ours(problem, solver, p)[0] for p in (8, 4, 8, 4, 8, 4)]
-            cells.append((min(times[0::2]) - min(times[1::2])) / (4 * n) * 1e9)
-        print(f"| {d:,} | {cells[0]:.0f} | {cells[1]:.0f} |", flush=True)
+    for exponent in range(3, 8):
+        width_row(10**exponent)
 
 
 def solver_for(rule: str, passes: int, problem: LinearProblem) -> Subgradient:
