@@ -18,6 +18,7 @@ class Status(Enum):
     TIME_LIMIT = "the time limit ended before the gap reached the tolerance"
     INTERRUPTED = "interrupted by the user"
     STOPPED_BY_CALLBACK = "a callback asked to stop"
+    PROMISED = "the steps were done after which a theorem promises the accuracy asked for"
     STALLED = "the solver reached the limit of floating-point precision before the tolerance"
     DIVERGED = "the iterates became infinite or NaN"
 
@@ -71,6 +72,8 @@ class Progress:
     gap_hint: float = math.nan
     exhausted: bool = False
     """The solver cannot improve its iterate any more."""
+    promised: bool = False
+    """The solver has done the steps that a theorem asks for."""
 
 
 @dataclass

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from problems import BIASES, LAYOUTS, LOSS_NAMES, matrix, problem, targets
 
-from gapsvm import LinearProblem, LinearSVC, Subgradient, get_loss, solve
+from gapsvm import LinearProblem, LinearSVC, Status, Subgradient, get_loss, solve
 from gapsvm.backends import get_backend
 from gapsvm.bounds import balanced_tau, bartlett_tau, do_phase_iterations, do_theorem2_tau
 from gapsvm.rules import RULES, ConstantRule, NormaRule
@@ -204,6 +204,38 @@ def test_optimistic_keeps_its_promise():
     assert result.checkpoint.state.steps >= do_phase_iterations(
         0.3, lam=0.5, G=scale.G, R=scale.R, delta=0.5
     )
+
+
+@pytest.mark.parametrize(
+    ("rule", "average"),
+    [
+        ("pegasos", "uniform"),
+        ("pegasos", "tail"),
+        ("pegasos", "random"),
+        ("proximal", "uniform"),
+        ("bound", "random"),
+    ],
+)
+def test_stop_at_the_theorems_count(rule, average):
+    """It ends there, and the promise holds (in the mean over seeds, by far)."""
+    p = problem("hinge", 60, 4, lam=0.2)
+    best = solve(p, Subgradient(), gap=2e-2, max_passes=3000).certificate.dual
+    solver = Subgradient(20, True, average, rule=rule, stop="bound", eps=0.5)
+    off = []
+    for seed in range(4):
+        result = solve(p, solver, gap=-1.0, max_passes=1e9, seed=seed)
+        assert result.status is Status.PROMISED
+        state = result.checkpoint.state
+        assert state.steps == state.promised_at
+        off.append(result.certificate.primal - best)
+    assert np.mean(off) <= 0.5
+
+
+def test_stop_needs_a_theorem():
+    with pytest.raises(ValueError, match="stop='bound' knows theorems for rule='pegasos'"):
+        solve(problem("hinge"), Subgradient(rule="norma", stop="bound", eps=0.1), gap=0.1)
+    with pytest.raises(ValueError, match="stop must be 'gap', or 'bound' with eps > 0"):
+        Subgradient(stop="bound")
 
 
 @pytest.mark.parametrize("bias", BIASES)

@@ -174,7 +174,7 @@ class _LinearModel(CallbackSupportMixin, BaseEstimator):
         status = Status[self.status_]
         if status is Status.INTERRUPTED:
             raise KeyboardInterrupt("the estimator holds the last certified model")
-        if status is Status.CONVERGED:
+        if status in (Status.CONVERGED, Status.PROMISED):
             return
         advice = {
             Status.MAX_PASSES: "raise max_iter or tol",

@@ -141,6 +141,8 @@ def solve(
                 status = Status.TIME_LIMIT
             elif loop.passes >= max_passes:
                 status = Status.MAX_PASSES
+            elif now.promised:
+                status = Status.PROMISED
             elif now.exhausted:
                 status = Status.STALLED
             elif loop.passes_to_go() > patience:

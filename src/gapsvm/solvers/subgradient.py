@@ -15,10 +15,18 @@ from typing import Any, Literal
 import numpy as np
 
 from gapsvm.backends import Backend
-from gapsvm.bounds import do_phase_iterations, do_theorem4_counts
+from gapsvm.bounds import (
+    do_phase_iterations,
+    do_theorem2_iterations,
+    do_theorem4_counts,
+    pegasos_lemma3_iterations,
+    pegasos_theorem1_iterations,
+    takac_theorem1_iterations,
+)
 from gapsvm.losses import FiveNumbers
 from gapsvm.problem import Iterate, LinearProblem
 from gapsvm.rules import RULES, Scale, StepRule
+from gapsvm.spectral import beta, sigma2
 from gapsvm.trace import Progress
 
 Average = Literal["uniform", "tail", "decaying", "random"]
@@ -60,8 +68,10 @@ class SubgradientState:
     key: int = 0
     chosen: int = 1
     """Random iterate: the last t whose w_t was kept, or will be, counted in this phase."""
+    promised_at: int = 0
+    """The step after which a theorem promises ε; 0 if nobody asked."""
     kept_promise: bool = False
-    """The optimistic method has come to the end of a phase."""
+    """That step is done, or a phase of the optimistic method."""
 
 
 @dataclass(frozen=True)
@@ -93,9 +103,14 @@ class Subgradient:
         order for all passes.
     horizon : int, optional
         Steps of the whole run, for the rules that need to know; by default 100 passes.
+    stop : "gap" or "bound"
+        "bound": end after the steps for which a theorem promises ε, if the gap is not reached
+        before: Pegasos Theorem 1 for the uniform average and Lemma 3 for a random iterate, Takáč
+        Theorem 1 for the tail, Do Theorem 2 for the rules proximal and bound.
     eps, delta : float
-        Optimistic: a phase that ends without leaving its ball promises ε with probability 1 − δ.
-        ε = 0, as in the paper's experiments: no phase ends by itself.
+        ε of ``stop="bound"`` (in expectation; for a random iterate of Pegasos with probability
+        (1 − δ)/2, so try two).  Optimistic: a phase that ends without leaving its ball promises ε
+        with probability 1 − δ; with ε = 0, as in the paper's experiments, none ends by itself.
     keep_w : bool
         Optimistic: w stays when R grows, which the bound allows; as printed it starts at zero.
     """
@@ -107,6 +122,7 @@ class Subgradient:
     rule: str | StepRule = "pegasos"
     sampler: Sampler = "subsets"
     horizon: int | None = None
+    stop: Literal["gap", "bound"] = "gap"
     eps: float = 0.0
     delta: float = 0.5
     keep_w: bool = False
@@ -119,6 +135,8 @@ class Subgradient:
             raise ValueError(f"average must be one of {AVERAGES}, got {self.average!r}")
         if self.sampler not in SAMPLERS:
             raise ValueError(f"sampler must be one of {', '.join(SAMPLERS)}, got {self.sampler!r}")
+        if self.stop not in ("gap", "bound") or (self.stop == "bound" and not self.eps > 0):
+            raise ValueError(f"stop must be 'gap', or 'bound' with eps > 0, got {self.stop!r}")
         if self.projection is not True and not self.projection >= 0:
             raise ValueError(f"projection must be a bool or a radius, got {self.projection!r}")
 
@@ -147,6 +165,8 @@ class Subgradient:
             R=smallest if self.rule == "optimistic" else self._ball(problem),
         )
         state.key = int(state.seed[0])
+        if self.stop == "bound":
+            state.promised_at = self._promised_steps(problem, backend)
         if self.sampler == "fixed":
             backend.shuffle(state.order, n, state.seed)
         return state
@@ -185,7 +205,10 @@ class Subgradient:
         while left > 0 and not state.kept_promise:
             chunk = max(1, _CHUNK_INDICES // self.batch_size)
             steps = min(left, chunk, self._steps_to_window(state))
+            if state.promised_at:
+                steps = min(steps, state.promised_at - state.steps)
             left -= self._steps(problem, state, backend, steps)
+            state.kept_promise |= state.steps == state.promised_at > 0
         return state
 
     def _steps(
@@ -236,6 +259,38 @@ class Subgradient:
         elif self.rule == "optimistic" and self.eps > 0 and state.steps == phase:
             state.kept_promise = True
         return done
+
+    def _promised_steps(self, problem: LinearProblem, backend: Backend) -> int:
+        """The T of the theorem for this rule and output."""
+        lam, eps = problem.lam, self.eps
+        scale = self._scale(problem, self._ball(problem))
+        longest = (scale.G - lam * self._ball(problem)) or 1.0  # the longest subgradient of a loss
+        mean = self.average in ("uniform", "random")
+        if self.rule in ("proximal", "bound") and mean:
+            return do_theorem2_iterations(eps, lam=lam, G=scale.G, R=scale.R)
+        if self.rule == "pegasos" and self.average == "uniform":
+            projected = bool(self.projection)
+            return pegasos_theorem1_iterations(eps, lam=lam, R=longest, projected=projected)
+        if self.rule == "pegasos" and self.average == "random":
+            return pegasos_lemma3_iterations(
+                eps, lam=lam, R=max(1.0, longest), delta=self.delta, projected=bool(self.projection)
+            )
+        if self.rule == "pegasos" and self.average == "tail":
+            square = float(np.max(problem.sq_norms, initial=0.0)) or 1.0  # rows of norm 1, λ/r²
+            share = min(1.0, sigma2(problem.rows, backend).value / square)
+            interaction = beta(self.batch_size, problem.n_rows, share)
+            return takac_theorem1_iterations(
+                eps,
+                lam=lam / square,
+                beta=interaction,
+                batch_size=self.batch_size,
+                lipschitz=longest / math.sqrt(square),
+            )
+        raise ValueError(
+            "stop='bound' knows theorems for rule='pegasos' with average 'uniform', 'tail' or "
+            f"'random', and for 'proximal' and 'bound' with 'uniform' or 'random'; not for "
+            f"rule={self.rule!r} with average={self.average!r}"
+        )
 
     def _rule(self) -> StepRule:
         if not isinstance(self.rule, str):
@@ -336,7 +391,7 @@ class Subgradient:
         return Iterate(w, bias, mass / np.maximum(visits, 1.0), try_combination=True)
 
     def progress(self, problem: LinearProblem, state: SubgradientState) -> Progress:
-        return Progress(state.rows_visited, exhausted=state.kept_promise)
+        return Progress(state.rows_visited, promised=state.kept_promise)
 
 
 Pegasos = Subgradient
