@@ -13,12 +13,15 @@ __version__ = "0.1.0"
 _HOME = {
     "LinearSVC": "gapsvm.estimators.linear",
     "LinearSVR": "gapsvm.estimators.linear",
+    "OnlineSVC": "gapsvm.estimators.online",
+    "OnlineSVR": "gapsvm.estimators.online",
     "svm_path": "gapsvm.path",
     "save_model": "gapsvm.estimators.files",
     "load_model": "gapsvm.estimators.files",
     "read_svmlight": "gapsvm.data.svmlight",
     "write_svmlight": "gapsvm.data.svmlight",
     "LinearProblem": "gapsvm.problem",
+    "MulticlassProblem": "gapsvm.multiclass",
     "solve": "gapsvm.solvers.base",
     "get_loss": "gapsvm.losses",
     "LOSSES": "gapsvm.losses",
@@ -29,6 +32,7 @@ _HOME = {
     "InteriorPoint": "gapsvm.solvers.interior",
     "Pegasos": "gapsvm.solvers.subgradient",
     "Subgradient": "gapsvm.solvers.subgradient",
+    "MulticlassSubgradient": "gapsvm.solvers.multiclass",
 }
 
 __all__ = [*_HOME, "__version__", "datasets"]

@@ -23,10 +23,12 @@ import numpy as np
 
 from gapsvm.data.matrix import CSR, Rows
 from gapsvm.data.tensors import TensorFileError, read_tensors, write_tensors
+from gapsvm.multiclass import MulticlassIterate, MulticlassProblem
 from gapsvm.problem import Iterate, LinearProblem
 from gapsvm.solvers.dual import SDCA, SDCAState
 from gapsvm.solvers.interior import InteriorPoint, InteriorState
 from gapsvm.solvers.minibatch import MiniBatchSDCA, MiniBatchState
+from gapsvm.solvers.multiclass import MulticlassSubgradient
 from gapsvm.solvers.subgradient import Subgradient, SubgradientState
 from gapsvm.trace import Certificate, Checkpoint, Record, Result, Status
 from gapsvm.train import Fit, Training
@@ -50,6 +52,8 @@ _CLASSES: dict[str, type] = {
         MiniBatchState,
         Subgradient,
         SubgradientState,
+        MulticlassIterate,
+        MulticlassSubgradient,
         Training,
         Fit,
     )
@@ -65,7 +69,9 @@ class CheckpointError(ValueError):
     """A file that is damaged, no checkpoint, or one of another problem."""
 
 
-def fingerprint(problem: LinearProblem, more: Sequence[Any] = ()) -> dict[str, Any]:
+def fingerprint(
+    problem: LinearProblem | MulticlassProblem, more: Sequence[Any] = ()
+) -> dict[str, Any]:
     """What tells a problem from others: sizes, labels, weights, a sample of the rows, λ, ...
 
     Up to a thousand rows are looked at, evenly spread, so that it costs next to nothing.
@@ -75,7 +81,7 @@ def fingerprint(problem: LinearProblem, more: Sequence[Any] = ()) -> dict[str, A
     labels = hashlib.sha256(problem.y.data)
     for y in more:
         labels.update(np.ascontiguousarray(y, dtype=np.float64).data)
-    return {
+    found = {
         "shape": list(problem.rows.shape),
         "number of problems": 1 + len(more),
         "stored values": problem.rows.n_stored,
@@ -87,6 +93,9 @@ def fingerprint(problem: LinearProblem, more: Sequence[Any] = ()) -> dict[str, A
         "sample weights": hashlib.sha256(problem.weight.data).hexdigest(),
         "sample of X": _hash_of_some_rows(problem.rows),
     }
+    if isinstance(problem, MulticlassProblem):
+        found["costs"] = hashlib.sha256(problem.curve.costs.data).hexdigest()
+    return found
 
 
 def save_checkpoint(
@@ -184,7 +193,7 @@ def _check_problem(path: Any, stored: Any, given: dict[str, Any]) -> None:
     for name in {**stored, **given}:
         there, here = stored.get(name), given.get(name)
         if there != here:
-            is_hash = name in ("labels", "sample weights", "sample of X")
+            is_hash = name in ("labels", "sample weights", "sample of X", "costs")
             how = "differs" if is_hash else f"is {there} there and {here} here"
             raise CheckpointError(f"{path} is a checkpoint of another problem: {name} {how}")
 

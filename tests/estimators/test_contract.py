@@ -70,7 +70,7 @@ ACTS = {
         **SHARED,
         "penalty": ({}, "l1", "error"),
         "loss": ({}, "squared_hinge", "coef_"),
-        "multi_class": ({}, "crammer_singer", "error"),
+        "multi_class": ({"penalize_intercept": True}, "crammer_singer", "coef_"),
         "class_weight": ({}, {-1.0: 1.0, 1.0: 20.0}, "coef_"),
     },
     LinearSVR: {

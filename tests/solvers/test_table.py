@@ -36,6 +36,7 @@ from gapsvm import (
 # solver, relative gap it reaches here, passes it may take
 SOLVERS = {
     "sdca": (SDCA(), 1e-7, 20000),
+    "naive batches": (MiniBatchSDCA("naive", 2), 1e-3, 20000),  # of two rows it cannot diverge
     "safe batches": (MiniBatchSDCA("safe", 4), 1e-4, 20000),
     "safe, by rows, late": (MiniBatchSDCA("safe", 4, form="rows", staleness=2), 1e-3, 20000),
     "aggressive batches": (MiniBatchSDCA("aggressive", 6), 1e-4, 20000),

@@ -298,9 +298,79 @@ def subgradient_steps(
     return done
 
 
+def progressive_steps(
+    X: Dense | CSR, loss: Curve, table: Any, batches: Any, *steps_and_state: Any
+) -> int:
+    rates, rest = steps_and_state[:5], steps_and_state[5:-1]
+    leave_at, v, _, scalars, margins = steps_and_state[-5:]
+    for k, batch in enumerate(batches.astype(np.int64)):
+        for i in batch:
+            columns, x = _row(X, i)
+            margins[i] = scalars[0] * (x @ v[columns]) + scalars[2]
+        one = slice(k, k + 1)
+        of_this_step: list[Any] = [rate[one] for rate in rates]
+        arguments: Any = (*of_this_step, *rest)
+        subgradient_steps(X, loss, table, batches[one], *arguments)
+        if scalars[0] ** 2 * scalars[1] >= leave_at**2:
+            return k + 1
+    return len(batches)
+
+
 def weighted_gram(X: Dense | CSR, omega: Any, n_features: int) -> Any:
     dense = np.zeros((omega.size, n_features))
     for i in range(omega.size):
         columns, x = _row(X, i)
         dense[i, columns] = x
     return dense.T @ (omega[:, None] * dense)
+
+
+def multiclass_scores(X: Dense | CSR, w: Any, constant: float, out: Any) -> None:
+    for i in range(_n_rows(X)):
+        columns, x = _row(X, i)
+        out[i] = x @ w[:-1][columns] + constant * w[-1]
+
+
+def multiclass_combination(X: Dense | CSR, coef: Any, constant: float, out: Any) -> None:
+    for i in range(_n_rows(X)):
+        columns, x = _row(X, i)
+        out[:-1][columns] += np.outer(x, coef[i])
+        out[-1] += constant * coef[i]
+
+
+def multiclass_steps(
+    X: Dense | CSR,
+    loss: Curve,
+    y: Any,
+    weight: Any,
+    batches: Any,
+    eta: Any,
+    decay: Any,
+    keep: float,
+    gain: float,
+    constant: float,
+    radius: float,
+    table: Any,
+    v: Any,
+    u: Any,
+    scalars: Any,
+) -> None:
+    scale, _, _, p, r, _ = scalars
+    w, mean = scale * v, p * v + r * u if u.size else u
+    for k, batch in enumerate(batches.astype(np.int64)):
+        if u.size:
+            mean = keep * mean + gain * w
+        step = np.zeros_like(w)
+        for i in batch:
+            columns, x = _row(X, i)
+            a = loss.maximiser(x @ w[:-1][columns] + constant * w[-1], y[i])
+            table[i, 0] += 1.0
+            table[i, 1:] += a
+            pull = eta[k] * weight[i] / len(batch) * (np.eye(len(a))[y[i]] - a)
+            step[:-1][columns] += np.outer(x, pull)
+            step[-1] += constant * pull
+        w = decay[k] * w + step
+        norm = np.sqrt(np.sum(w * w))
+        if norm > radius:
+            w = w * (radius / norm)
+    v[:], u[:] = w, mean
+    scalars[:] = 1.0, np.sum(w * w), 0.0, 0.0, 1.0, 0.0

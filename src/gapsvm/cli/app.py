@@ -117,6 +117,11 @@ LossOption = Annotated[
 ]
 
 
+def _is_given(context: typer.Context, name: str) -> bool:
+    source = context.get_parameter_source(name)
+    return source is not None and source.name != "DEFAULT"
+
+
 def _version(value: bool) -> None:
     if value:
         typer.echo(f"gapsvm {gapsvm.__version__}")
@@ -134,6 +139,7 @@ def options(
 
 @app.command()
 def fit(
+    context: typer.Context,
     data: DataArgument,
     model: Annotated[
         Path | None,
@@ -205,9 +211,29 @@ def fit(
         typer.Option(callback=_not_negative, help="Seconds that training may take, in all."),
     ] = None,
     max_passes: Annotated[
-        float,
-        typer.Option(callback=_not_negative, help="Passes over the data, for each class."),
-    ] = 1000,
+        float | None,
+        typer.Option(
+            callback=_not_negative,
+            show_default="1000; 1 with --stream",
+            help="Passes over the data, for each class.",
+        ),
+    ] = None,
+    stream: Annotated[
+        bool,
+        typer.Option(
+            "--stream",
+            help="Learn while reading, in bounded memory, with one of the subgradient methods: "
+            "no certificate, but the error of predictions made before each row was learnt from.",
+        ),
+    ] = False,
+    classes: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LABELS",
+            show_default="a first look at all labels",
+            help="With --stream: the labels that occur, as 1,-1.",
+        ),
+    ] = None,
     trace: Annotated[
         Path | None, typer.Option(help="Evaluate after every pass and write it here, as CSV.")
     ] = None,
@@ -297,6 +323,40 @@ def fit(
     ] = 1,
 ) -> None:
     """Train on a file and say how far the model is from the optimum."""
+    if stream:
+        from gapsvm.cli.stream import REFUSED, StreamRequest, run_stream
+
+        given = {name for name in context.params if _is_given(context, name)}
+        for name in REFUSED:
+            if name in given:
+                raise ValueError(f"--stream does not go with --{name.replace('_', '-')}")
+        kind = average if "average" in given else "tail"
+        raise typer.Exit(
+            run_stream(
+                StreamRequest(
+                    data=data,
+                    model=model,
+                    loss=loss,
+                    epsilon=epsilon,
+                    lam=lam,
+                    method=method,
+                    bias=bias,
+                    bias_scale=bias_scale,
+                    batch_size=batch_size,
+                    average=None if kind == "none" else kind,
+                    classes=classes,
+                    max_passes=1 if max_passes is None else max_passes,
+                    time_limit=time_limit,
+                    threads=threads,
+                    single=dtype == "float32",
+                    n_features=n_features,
+                    as_json=json,
+                )
+            )
+        )
+    if classes is not None:
+        raise ValueError("--classes is for --stream; otherwise the labels are read first")
+
     from gapsvm.cli.fit import FitRequest, run_fit, solver_for
     from gapsvm.train import Options
 
@@ -318,7 +378,7 @@ def fit(
         options=Options(
             method=solver_for(method, batches),
             tol=gap,
-            max_passes=max_passes,
+            max_passes=1000 if max_passes is None else max_passes,
             time_limit=time_limit,
             seed=seed,
             evaluate_every=1.0 if trace is not None else None,

@@ -329,6 +329,7 @@ def _summary(
         "primal": model.primal.tolist(),
         "dual": model.dual.tolist(),
         "method": [fit.method for fit in fits],
+        "note": fits[0].note,
         "passes": [fit.result.passes for fit in fits],
         "lam": model.lam,
         "read_seconds": read_seconds,

@@ -106,10 +106,12 @@ def _fitted(model: LinearModel) -> Any:
             coef, intercept, primal, dual = (a[order] for a in (coef, intercept, primal, dual))
         elif order[0] == 1:
             coef, intercept = -coef, -intercept
-    several = len(coef) > 1
+    if getattr(estimator, "multi_class", "ovr") == "crammer_singer":
+        primal, dual = primal[:1], dual[:1]  # one problem over all classes
+    several = len(primal) > 1
     methods = described["methods"]
-    if len(methods) != len(coef):
-        raise ValueError(f"it names {len(methods)} methods for {len(coef)} rows of weights")
+    if len(methods) != len(primal):
+        raise ValueError(f"it names {len(methods)} methods for {len(primal)} problems")
     estimator.coef_ = estimator._shaped(coef)
     estimator.intercept_ = intercept
     estimator.n_features_in_ = model.n_features

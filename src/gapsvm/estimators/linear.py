@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any
 
@@ -27,12 +28,16 @@ from gapsvm.estimators.callbacks import (
     with_callbacks,
 )
 from gapsvm.losses import get_loss
+from gapsvm.multiclass import MulticlassIterate, MulticlassProblem
 from gapsvm.problem import Bias, Iterate, check_weights
 from gapsvm.progress import ProgressBar
 from gapsvm.solvers.minibatch import RULES
+from gapsvm.solvers.multiclass import MulticlassSubgradient
 from gapsvm.trace import Callback, Status
-from gapsvm.train import METHODS, PRIMAL, SUBGRADIENT, Fit, Options, train_all
+from gapsvm.train import METHODS, PRIMAL, SUBGRADIENT, Fit, Options, train, train_all
 
+_JOINT_LOSSES = {"hinge": "crammer_singer", "logistic": "multinomial"}
+_JOINT_METHODS = tuple(method for method in SUBGRADIENT if method != "optimistic")
 _DUAL_METHODS, _PRIMAL_METHODS = ("sdca", "interior"), (*SUBGRADIENT, "interior")
 
 
@@ -86,8 +91,12 @@ class _LinearModel(CallbackSupportMixin, BaseEstimator):
         weight: Any,
         note: str | None,
         threads: int = 1,
+        joint: int = 0,
     ) -> None:
-        """Train one problem per target and set the fitted attributes."""
+        """Train one problem per target and set the fitted attributes.
+
+        ``joint`` classes: the only target holds their numbers, and the problem is one over all.
+        """
         n = X.shape[0]
         total = float(n if weight is None else weight.sum())
         lam = self.lam if self.lam is not None else 1.0 / (self.C * total)
@@ -113,29 +122,34 @@ class _LinearModel(CallbackSupportMixin, BaseEstimator):
             def watch(k: int) -> list[Callback]:
                 return [*bar.watch(k, len(targets)), *(bridge.watch(k) if bridge else ())]
 
-            fits, rows = train_all(
-                X,
-                targets,
-                loss,
-                lam,
-                options,
-                sample_weight=weight,
-                bias=self._bias(),
-                bias_scale=self.intercept_scaling,
-                warm=warm,
-                threads=threads,
-                watch=watch,
-            )
+            weights = {
+                "sample_weight": weight,
+                "bias": self._bias(),
+                "bias_scale": self.intercept_scaling,
+            }
+            if joint:
+                problem: Any = MulticlassProblem(X, targets[0], joint, loss, lam, **weights)
+                options = replace(options, callbacks=[*callbacks, *watch(0)])
+                fits, rows = [train(problem, _joint_options(options, n))], problem.rows
+            else:
+                fits, rows = train_all(
+                    *(X, targets, loss, lam, options),
+                    **weights,
+                    warm=warm,
+                    threads=threads,
+                    watch=watch,
+                )
         self.copy_note_ = note or rows.note
         self._set_fitted(fits)
         if bridge is not None:
             bridge.close()
 
-    def _weights(self, solution: Iterate) -> dict[str, Any]:
+    def _weights(self, solution: Iterate | MulticlassIterate) -> dict[str, Any]:
         """The attributes that make a model of one certified solution."""
+        coef, intercept, _ = _functions(solution)
         weights = {
-            "coef_": self._shaped(np.asarray(solution.w)[None, :]),
-            "intercept_": np.array([solution.bias]),
+            "coef_": self._shaped(coef),
+            "intercept_": intercept,
             "n_features_in_": self.n_features_in_,
         }
         if hasattr(self, "classes_"):
@@ -149,11 +163,11 @@ class _LinearModel(CallbackSupportMixin, BaseEstimator):
 
     def _set_fitted(self, fits: list[Fit]) -> None:
         results = [fit.result for fit in fits]
-        solutions = [fit.solution for fit in fits]
         several = len(fits) > 1
-        self.coef_ = self._shaped(np.stack([s.w for s in solutions]))
-        self.intercept_ = np.array([s.bias for s in solutions])
-        self.dual_coef_ = np.stack([s.alpha for s in solutions])
+        coef, intercept, alpha = zip(*(_functions(fit.solution) for fit in fits))
+        self.coef_ = self._shaped(np.concatenate(coef))
+        self.intercept_ = np.concatenate(intercept)
+        self.dual_coef_ = np.concatenate(alpha)
         self.dual_gaps_ = np.array([r.gap for r in results])
         self.dual_gap_ = float(self.dual_gaps_.max())
         primal = np.array([r.certificate.primal for r in results])
@@ -233,6 +247,33 @@ class _LinearModel(CallbackSupportMixin, BaseEstimator):
         return tags
 
 
+def _functions(solution: Iterate | MulticlassIterate) -> tuple[Any, Any, Any]:
+    """Weights, intercepts and dual variables of a solution, a row for each linear function."""
+    if not isinstance(solution, MulticlassIterate):
+        return solution.w[None, :], np.array([solution.bias]), solution.alpha[None, :]
+    coef, intercept = solution.W.T.copy(), solution.bias
+    if len(coef) == 2:  # one function will do: the difference
+        coef, intercept = coef[1:] - coef[:1], intercept[1:] - intercept[:1]
+    return coef, intercept, solution.A.T.copy()
+
+
+def _joint_options(options: Options, n: int) -> Options:
+    """The same with a solver for all classes at once in place of the method's name."""
+    method, size = options.method, 1 if options.batch_size == "auto" else options.batch_size
+    if not isinstance(method, str):
+        return options
+    method = "pegasos" if method in ("auto", PRIMAL) else method
+    if method not in _JOINT_METHODS:
+        names = ", ".join(("auto", *_JOINT_METHODS))
+        raise ValueError(
+            f"multi_class='crammer_singer' has no method {method!r}; choose one of {names}"
+        )
+    horizon = math.ceil(min(options.max_passes, 1e6) * n / size)
+    ball = method in ("adaptive", "proximal")  # these are made for one
+    solver = MulticlassSubgradient(size, ball, rule=method, average="tail", horizon=horizon)
+    return replace(options, method=solver)
+
+
 def _checked_weight(sample_weight: Any, n: int) -> Any:
     if sample_weight is None:
         return None
@@ -268,7 +309,10 @@ class LinearSVC(ClassifierMixin, _LinearModel):
         Weight of the loss; ``lam = 1 / (C * sum of sample weights)``.
     lam : float, default=None
         λ of the mean convention; overrides C.
-    multi_class : {"ovr"}, default="ovr"
+    multi_class : {"ovr", "crammer_singer"}, default="ovr"
+        "crammer_singer": one problem over all classes, the loss of Crammer and Singer for "hinge"
+        and the multinomial one for "logistic", by a subgradient method that hands out the average
+        of its later iterates; the intercept must be penalised or absent.
     fit_intercept : bool, default=True
     penalize_intercept : bool, default=False
         True: scikit-learn's objective, the intercept is the weight of a feature of constant value
@@ -294,7 +338,8 @@ class LinearSVC(ClassifierMixin, _LinearModel):
     coef_ : (1 or n_classes, n_features);  intercept_ : (1 or n_classes,)
     classes_, n_features_in_, feature_names_in_
     dual_coef_ : (1 or n_classes, n_samples)
-        α; ``coef_ = Σ s_i α_i y_i x_i / (lam * Σ s_i)``.
+        α; ``coef_ = Σ s_i α_i y_i x_i / (lam * Σ s_i)``.  "crammer_singer": a distribution over
+        the classes for each row.
     dual_gap_ : float
         The certificate: objective minus minimum is at most this; the largest over classes.
     dual_gaps_ : (1 or n_classes,)
@@ -311,7 +356,7 @@ class LinearSVC(ClassifierMixin, _LinearModel):
         **_LinearModel._parameter_constraints,
         "penalty": [StrOptions({"l2"})],
         "loss": [StrOptions({"hinge", "squared_hinge", "smoothed_hinge", "logistic"})],
-        "multi_class": [StrOptions({"ovr"})],
+        "multi_class": [StrOptions({"ovr", "crammer_singer"})],
         "class_weight": [dict, StrOptions({"balanced"}), None],
         "n_jobs": [Integral, None],
     }
@@ -375,6 +420,11 @@ class LinearSVC(ClassifierMixin, _LinearModel):
             per_class = _class_weights(self.class_weight, self.classes_, labels, weight)
             weight = per_class[labels] * (1.0 if weight is None else weight)
         self._check_classes(labels, weight)
+        if self.multi_class == "crammer_singer":
+            loss = self._joint_loss()
+            self._fit_targets(X, y, [labels], loss, weight, note, joint=len(self.classes_))
+            self._report()
+            return self
         if len(self.classes_) == 2:
             targets = [np.where(labels == 1, 1.0, -1.0)]
         else:
@@ -382,6 +432,19 @@ class LinearSVC(ClassifierMixin, _LinearModel):
         self._fit_targets(X, y, targets, get_loss(self.loss), weight, note, self._threads())
         self._report()
         return self
+
+    def _joint_loss(self) -> str:
+        if self.loss not in _JOINT_LOSSES:
+            names = " or ".join(repr(name) for name in _JOINT_LOSSES)
+            raise ValueError(f"multi_class='crammer_singer' needs loss {names}, not {self.loss!r}")
+        if self._bias() == "free":
+            raise ValueError(
+                "multi_class='crammer_singer' has no unpenalised intercept; set "
+                "penalize_intercept=True or fit_intercept=False"
+            )
+        if self.dual is True:
+            raise ValueError("multi_class='crammer_singer' has primal methods only, not dual=True")
+        return _JOINT_LOSSES[self.loss]
 
     def _threads(self) -> int:
         """``n_jobs`` as joblib sees it here: inside its workers None is one, never all cores."""

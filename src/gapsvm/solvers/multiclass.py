@@ -28,8 +28,8 @@ from gapsvm.solvers.subgradient import (
 class MulticlassSubgradient(Subgradient):
     """Stochastic subgradient steps on a ``MulticlassProblem``; the defaults are Pegasos.
 
-    Parameters are those of ``Subgradient``; the rule "optimistic" is not offered.  Projection is
-    onto ‖W‖ ≤ √(P₀/λ), which holds W* (docs/design.md).
+    Parameters are those of ``Subgradient``, but for the rule "optimistic" and stop="bound".
+    Projection is onto ‖W‖ ≤ √(P₀/λ), where W* lies (docs/design.md).
 
     The certificate takes A_i as the mean of a*(z_i) over the visits of row i, for a row never
     visited e_y (hinge) or the uniform distribution (log-loss).
@@ -42,6 +42,8 @@ class MulticlassSubgradient(Subgradient):
         super().__post_init__()
         if self.rule == "optimistic":
             raise ValueError("the optimistic method is for LinearProblem only; try 'proximal'")
+        if self.stop == "bound":
+            raise ValueError("stop='bound' is for LinearProblem only")
 
     def init(self, problem: Any, backend: Backend, rng: np.random.Generator) -> SubgradientState:
         if not isinstance(problem, MulticlassProblem):

@@ -15,6 +15,12 @@ from gapsvm.backends.cpu.minibatch import (
     draw_subsets,
     minibatch_steps,
 )
+from gapsvm.backends.cpu.multiclass import (
+    multiclass_combination,
+    multiclass_scores,
+    multiclass_steps,
+)
+from gapsvm.backends.cpu.progressive import progressive_steps
 from gapsvm.backends.cpu.subgradient import balance, subgradient_steps
 
 __all__ = [
@@ -27,6 +33,10 @@ __all__ = [
     "gram_product",
     "margins",
     "minibatch_steps",
+    "multiclass_combination",
+    "multiclass_scores",
+    "multiclass_steps",
+    "progressive_steps",
     "sdca_steps",
     "shuffle",
     "sq_norms",

@@ -1,0 +1,34 @@
+"""Steps over a stream: every row is predicted before it is learnt from."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gapsvm.backends.cpu.jit import kernel
+from gapsvm.backends.cpu.rows import row_dot
+from gapsvm.backends.cpu.subgradient import subgradient_steps
+
+
+@kernel
+def progressive_steps(
+    X, loss, table, batches, eta, decay, decay_bias, keep, gain, ratio, bias_norm, radius, leave_at,
+    v, u, scalars, margins,
+):  # fmt: skip
+    """``subgradient_steps`` batch by batch, with a look at the margins before each.
+
+    Given     what ``subgradient_steps`` is given.
+    Returns   the steps done.
+    Modified  what it modifies, and margins_i = ⟨x_i, w⟩ + bias as of before the step of row i.
+    """
+    for k in range(batches.shape[0]):
+        for j in range(batches.shape[1]):
+            i = np.uint64(batches[k, j])
+            margins[i] = scalars[0] * row_dot(X, i, v) + scalars[2]
+        one = slice(k, k + 1)
+        subgradient_steps(
+            X, loss, table, batches[one], eta[one], decay[one], decay_bias[one], keep[one],
+            gain[one], ratio, bias_norm, radius, leave_at, v, u, scalars,
+        )  # fmt: skip
+        if scalars[0] * scalars[0] * scalars[1] >= leave_at * leave_at:
+            return k + 1
+    return batches.shape[0]

@@ -1,0 +1,347 @@
+"""OnlineSVC and OnlineSVR: linear models that learn from a stream, by ``partial_fit``."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.extmath import safe_sparse_dot
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+
+from gapsvm.losses import Loss, get_loss
+from gapsvm.online import HORIZON, STREAM_RULES, OnlineLearner
+from gapsvm.problem import check_weights
+
+
+class _OnlineModel(BaseEstimator):
+    """What classification and regression share."""
+
+    _parameter_constraints: dict[str, list[Any]] = {
+        "lam": [Interval(Real, 0, None, closed="neither")],
+        "rule": [StrOptions({*STREAM_RULES, "auto"})],
+        "batch_size": [Interval(Integral, 1, None, closed="left")],
+        "average": [StrOptions({"uniform", "tail", "decaying"}), None],
+        "projection": [
+            "boolean",
+            Interval(Real, 0, None, closed="neither"),
+            StrOptions({"auto"}),
+        ],
+        "fit_intercept": ["boolean"],
+        "horizon": [Interval(Integral, 1, None, closed="left")],
+    }
+
+    def _started(self, loss: Loss, n_classes: int | None) -> OnlineLearner:
+        return OnlineLearner(
+            loss,
+            self.lam,
+            n_classes=n_classes,
+            n_features=self.n_features_in_,
+            rule=self.rule,
+            batch_size=self.batch_size,
+            average=self.average,
+            projection=self.projection,
+            bias="free" if self.fit_intercept else "none",
+            horizon=self.horizon,
+        )
+
+    def _checked(self, X: Any, y: Any, first: bool, **options: Any) -> tuple[Any, Any]:
+        checked: tuple[Any, Any] = validate_data(
+            self,
+            X,
+            y,
+            reset=first,
+            accept_sparse="csr",
+            dtype=[np.float64, np.float32],
+            order="C",
+            ensure_all_finite=False,  # the learner looks, and says where
+            **options,
+        )
+        return checked
+
+    def _learn(self, X: Any, y: Any, sample_weight: Any) -> None:
+        weight = None
+        if sample_weight is not None:
+            weight = np.asarray(sample_weight, dtype=np.float64)
+            weight = np.full(len(y), float(weight)) if weight.ndim == 0 else weight
+            if weight.shape == (len(y),) and not weight.any():
+                return
+            check_weights(weight, len(y))
+        self._learner.learn(X, y, weight)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_learner")
+
+    def _of_learner(self) -> OnlineLearner:
+        try:
+            return self.__dict__["_learner"]
+        except KeyError:
+            raise AttributeError(f"this {type(self).__name__} has learnt nothing yet") from None
+
+    @property
+    def coef_(self) -> Any:
+        return self._of_learner().weights()[0]
+
+    @property
+    def intercept_(self) -> Any:
+        return self._of_learner().weights()[1]
+
+    @property
+    def n_samples_seen_(self) -> int:
+        """Rows of positive weight."""
+        return self._of_learner().rows_seen
+
+    @property
+    def weight_seen_(self) -> float:
+        """The sum of their weights."""
+        return self._of_learner().weight_seen
+
+    @property
+    def progressive_error_(self) -> float:
+        return self._of_learner().progressive_error
+
+    @property
+    def progressive_loss_(self) -> float:
+        return self._of_learner().progressive_loss
+
+    @property
+    def max_norm_(self) -> float:
+        """The largest ‖x‖ so far."""
+        return self._of_learner().longest
+
+    @property
+    def sigma2_(self) -> float:
+        return self._of_learner().sigma2
+
+    @property
+    def beta_(self) -> float:
+        return self._of_learner().beta
+
+    def _raw_prediction(self, X: Any) -> Any:
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
+        coef, intercept = self._learner.weights()
+        raw = safe_sparse_dot(X, coef.T, dense_output=True) + intercept
+        return raw.ravel() if raw.shape[1] == 1 else raw
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+class OnlineSVC(ClassifierMixin, _OnlineModel):
+    """Linear support vector classification of a stream.
+
+    Rows are gone through once, in the order they come: each is predicted, then learnt from.
+    There is no certificate, since that would need all rows; ``progressive_error_`` says what the
+    predictions were worth.  ``LinearSVC`` certifies, and is the better choice for data that can be
+    read more than once.
+
+    Parameters
+    ----------
+    loss : {"hinge", "squared_hinge", "smoothed_hinge", "logistic"}, default="hinge"
+    lam : float, default=1e-4
+        λ, where the objective is the expected loss + (λ/2)‖w‖².
+    rule : {"auto", "pegasos", "norma", "sgd", "adaptive", "proximal", "bound", "optimistic"}, \
+default="auto"
+        The lengths of the steps, see ``gapsvm.rules``.  The norms that some need are the largest
+        so far.  "auto" is proximal, and sgd for the losses of ``OnlineSVR`` that are not squared.
+    batch_size : int, default=1
+        Consecutive rows that step together; the last ones of a call may be fewer.
+    average : {"uniform", "tail", "decaying"} or None, default="tail"
+        ``coef_`` is the mean of all iterates, of the later half or so, w̄ ← 0.9w̄ + 0.1w, or the
+        last iterate.
+    projection : bool, float or "auto", default="auto"
+        Keep w in a ball, of that radius; see ``gapsvm.Subgradient``.  "auto": where the rule counts
+        on it, or the loss has slopes without a bound.
+    fit_intercept : bool, default=True
+        The intercept takes the step of the weights and is not shrunk.
+    horizon : int, default=100000
+        Steps foreseen, for the rules norma, sgd and bound.
+
+    Attributes
+    ----------
+    coef_ : (1 or n_classes, n_features);  intercept_ : (1 or n_classes,)
+    classes_, n_features_in_, feature_names_in_
+    progressive_error_ : float
+        Share of rows, by weight, whose label was not predicted before they were learnt from.  The
+        predictions are those of the iterates, which an average as a rule surpasses.
+    progressive_loss_ : float
+        The mean loss of these predictions; over the classes too if there are more than two.
+    n_samples_seen_ : int, rows of positive weight;  weight_seen_ : float, their weight
+    max_norm_ : float
+        The largest ‖x‖ so far.
+    sigma2_ : float
+        σ², the largest eigenvalue of E[xxᵀ]: an estimate, by power steps on the stream, on average
+        not above the truth.
+    beta_ : float
+        1 + (batch_size − 1)·σ²/max‖x‖² (Takáč §6): batches save at most batch_size/β of the steps.
+    """
+
+    classes_: Any
+    _parameter_constraints = {
+        **_OnlineModel._parameter_constraints,
+        "loss": [StrOptions({"hinge", "squared_hinge", "smoothed_hinge", "logistic"})],
+    }
+
+    def __init__(
+        self,
+        loss: str = "hinge",
+        *,
+        lam: float = 1e-4,
+        rule: str = "auto",
+        batch_size: int = 1,
+        average: str | None = "tail",
+        projection: bool | float | str = "auto",
+        fit_intercept: bool = True,
+        horizon: int = HORIZON,
+    ) -> None:
+        self.loss = loss
+        self.lam = lam
+        self.rule = rule
+        self.batch_size = batch_size
+        self.average = average
+        self.projection = projection
+        self.fit_intercept = fit_intercept
+        self.horizon = horizon
+
+    def fit(self, X: Any, y: Any) -> OnlineSVC:
+        """Forget everything and go through the rows once; for weights, use ``partial_fit``."""
+        return self._go_on(X, y, None, None, first=True)
+
+    def partial_fit(
+        self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
+    ) -> OnlineSVC:
+        """Go on with more rows.
+
+        Parameters
+        ----------
+        classes : array
+            All labels that will ever come; needed in the first call, may be given in later ones.
+        sample_weight : array, optional
+            A row of weight 2 pulls twice as hard in its step; one of weight 0 changes nothing.
+        """
+        first = not hasattr(self, "_learner")
+        if first and classes is None:
+            raise ValueError("classes must be passed on the first call to partial_fit")
+        return self._go_on(X, y, classes, sample_weight, first)
+
+    def _go_on(self, X: Any, y: Any, classes: Any, sample_weight: Any, first: bool) -> OnlineSVC:
+        self._validate_params()
+        X, y = self._checked(X, y, first, multi_output=True)
+        check_classification_targets(y)
+        y = column_or_1d(y, warn=True)
+        known = np.unique(y if classes is None else classes) if first else self.classes_
+        if not first and classes is not None and not np.array_equal(known, np.unique(classes)):
+            raise ValueError(f"classes are {known!r} since the first call, now {classes!r}")
+        if len(known) < 2:
+            raise ValueError(f"OnlineSVC needs at least two classes, got one class: {known!r}")
+        numbers = np.minimum(np.searchsorted(known, y), len(known) - 1)
+        strange = known[numbers] != y
+        if np.any(strange):
+            raise ValueError(f"y has labels that are not in classes: {np.unique(y[strange])!r}")
+        if first:
+            self.classes_ = known
+            self._learner = self._started(get_loss(self.loss), len(known))
+        self._learn(X, numbers, sample_weight)
+        return self
+
+    def decision_function(self, X: Any) -> Any:
+        """⟨x, w⟩ + b; one column per class if there are more than two."""
+        return self._raw_prediction(X)
+
+    def predict(self, X: Any) -> Any:
+        """The label of each row."""
+        raw = self._raw_prediction(X)
+        labels = (raw > 0).astype(np.intp) if raw.ndim == 1 else raw.argmax(axis=1)
+        return self.classes_[labels]
+
+
+class OnlineSVR(RegressorMixin, _OnlineModel):
+    """Linear support vector regression of a stream.
+
+    Parameters
+    ----------
+    epsilon : float, default=0.0
+        Half width of the tube in which errors cost nothing (ε-insensitive losses).
+    loss : {"epsilon_insensitive", "squared_epsilon_insensitive", "absolute", "huber", \
+"half_squared"}, default="epsilon_insensitive"
+
+    Other parameters and the attributes are those of ``OnlineSVC``; ``coef_`` has shape
+    (n_features,), ``intercept_`` has shape (1,), and ``progressive_error_`` is the mean absolute
+    error.
+    """
+
+    _parameter_constraints = {
+        **_OnlineModel._parameter_constraints,
+        "epsilon": [Interval(Real, 0, None, closed="left")],
+        "loss": [
+            StrOptions(
+                {
+                    "epsilon_insensitive",
+                    "squared_epsilon_insensitive",
+                    "absolute",
+                    "huber",
+                    "half_squared",
+                }
+            )
+        ],
+    }
+
+    def __init__(
+        self,
+        *,
+        epsilon: float = 0.0,
+        loss: str = "epsilon_insensitive",
+        lam: float = 1e-4,
+        rule: str = "auto",
+        batch_size: int = 1,
+        average: str | None = "tail",
+        projection: bool | float | str = "auto",
+        fit_intercept: bool = True,
+        horizon: int = HORIZON,
+    ) -> None:
+        self.epsilon = epsilon
+        self.loss = loss
+        self.lam = lam
+        self.rule = rule
+        self.batch_size = batch_size
+        self.average = average
+        self.projection = projection
+        self.fit_intercept = fit_intercept
+        self.horizon = horizon
+
+    def fit(self, X: Any, y: Any) -> OnlineSVR:
+        """Forget everything and go through the rows once; for weights, use ``partial_fit``."""
+        return self._go_on(X, y, None, first=True)
+
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> OnlineSVR:
+        """Go on with more rows.
+
+        Parameters
+        ----------
+        sample_weight : array, optional
+            A row of weight 2 pulls twice as hard in its step; one of weight 0 changes nothing.
+        """
+        return self._go_on(X, y, sample_weight, first=not hasattr(self, "_learner"))
+
+    def _go_on(self, X: Any, y: Any, sample_weight: Any, first: bool) -> OnlineSVR:
+        self._validate_params()
+        X, y = self._checked(X, y, first, y_numeric=True)
+        if first:
+            parameters = {"epsilon": self.epsilon} if "epsilon" in self.loss else {}
+            self._learner = self._started(get_loss(self.loss, **parameters), None)
+        self._learn(X, np.asarray(y, dtype=np.float64), sample_weight)
+        return self
+
+    @property
+    def coef_(self) -> Any:
+        return self._of_learner().weights()[0].ravel()
+
+    def predict(self, X: Any) -> Any:
+        """⟨x, w⟩ + b."""
+        return self._raw_prediction(X)
