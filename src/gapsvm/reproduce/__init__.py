@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from gapsvm.reproduce import takac as takac
+from gapsvm.reproduce import do, pegasos, takac
 from gapsvm.reproduce.framework import Experiment, Options, Outcome, run
 
 EXPERIMENTS: dict[str, Experiment] = {
-    experiment.name: experiment for experiment in takac.EXPERIMENTS
+    experiment.name: experiment
+    for paper in (takac, pegasos, do)
+    for experiment in paper.EXPERIMENTS
 }
 
 

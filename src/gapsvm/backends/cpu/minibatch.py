@@ -21,6 +21,16 @@ _FAR, _MID, _NEAR = 12, 6, 4  # rows ahead at which they are asked for, as in ``
 _NOTHING = 1e-14  # share of a step that is rounding
 
 
+@register_jitable
+def _below(state, count):
+    """The next state of splitmix64 and a number below ``count``."""
+    state += np.uint64(0x9E3779B97F4A7C15)
+    x = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    x = x ^ (x >> np.uint64(31))
+    return state, np.int64(((x >> np.uint64(32)) * np.uint64(count)) >> np.uint64(32))
+
+
 @kernel
 def draw_subsets(order, batches, seed):
     """Fill each row of ``batches`` with a uniform subset, the first places of a partial shuffle.
@@ -28,16 +38,10 @@ def draw_subsets(order, batches, seed):
     ``order`` is any permutation of the rows and stays one.  Modified in place: all three.
     """
     state = seed[0]
-    n = order.size
     for k in range(batches.shape[0]):
         for j in range(batches.shape[1]):
-            state += np.uint64(0x9E3779B97F4A7C15)
-            x = state
-            x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-            x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-            x = x ^ (x >> np.uint64(31))
-            other = j + np.int64(((x >> np.uint64(32)) * np.uint64(n - j)) >> np.uint64(32))
-            order[j], order[other] = order[other], order[j]
+            state, other = _below(state, order.size - j)
+            order[j], order[j + other] = order[j + other], order[j]
             batches[k, j] = order[j]
     seed[0] = state
 
@@ -48,12 +52,7 @@ def draw_multisets(n, batches, seed):
     state = seed[0]
     for k in range(batches.shape[0]):
         for j in range(batches.shape[1]):
-            state += np.uint64(0x9E3779B97F4A7C15)
-            x = state
-            x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-            x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-            x = x ^ (x >> np.uint64(31))
-            batches[k, j] = ((x >> np.uint64(32)) * np.uint64(n)) >> np.uint64(32)
+            state, batches[k, j] = _below(state, n)
     seed[0] = state
 
 

@@ -1,0 +1,224 @@
+"""Figure 9: Pegasos beside Norma, and beside Zhang's constant step."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gapsvm.reproduce import style
+from gapsvm.reproduce.framework import Bench, Options, Row, as_numbers, markdown_table
+from gapsvm.reproduce.linear import (
+    Task,
+    TaskCell,
+    about,
+    curves_of,
+    heading,
+    hinge_loss,
+    line,
+    load,
+    optimum_of,
+    plain_ticks,
+    problem_of,
+    said,
+    stand_in_note,
+    title,
+    watched,
+)
+from gapsvm.reproduce.pegasos.tasks import BY_NAME, PAPER, task_of
+from gapsvm.reproduce.takac.tasks import seeds_text, short
+from gapsvm.rules import ConstantRule
+from gapsvm.solvers.subgradient import Subgradient
+
+LAM = 2e-4
+ETAS = (0.001, 0.01, 0.1, 1.0, 10.0)
+METHODS = ("pegasos", "norma", *(f"η = {eta:g}" for eta in ETAS))
+LABELS = {"pegasos": "Pegasos", "norma": "Norma"}
+STEPS, QUICK_STEPS = 1_000_000, 40_000
+FIRST, GROWTH = 100, 1.15
+"""Steps of the first look, and the factor from one to the next."""
+ABOUT, FAR = 3.0, 10.0
+"""Distances from P* up to that of Pegasos times this are about the same; from there on, failure."""
+COLOURS = {
+    "pegasos": style.BLUE,
+    "norma": style.ORANGE,
+    **dict(zip(METHODS[2:], (style.YELLOW, style.SKY, style.GREEN, style.PURPLE, style.ORANGE))),
+}
+
+COLUMNS = ("iterations", "objective", "test_loss", "optimum")
+
+
+@dataclass(frozen=True)
+class RateCell(TaskCell):
+    """One run."""
+
+    method: str
+    seed: int
+    steps: int
+    looks: str
+
+
+def chosen_task(options: Options) -> Task:
+    task = task_of(options)
+    return task if options.quick else replace(task, lam=LAM)
+
+
+def plan(options: Options) -> list[RateCell]:
+    return [
+        RateCell(
+            **about(chosen_task(options)),
+            method=method,
+            seed=seed,
+            steps=QUICK_STEPS if options.quick else STEPS,
+            looks=f"{GROWTH:g} from {FIRST}",
+        )
+        for method in METHODS
+        for seed in range(options.seeds)
+    ]
+
+
+def solver_of(method: str, steps: int) -> Subgradient:
+    if method == "pegasos":
+        return Subgradient(projection=True)
+    if method == "norma":
+        return Subgradient(rule="norma", horizon=steps)
+    return Subgradient(rule=ConstantRule(ETAS[METHODS.index(method) - 2]))
+
+
+def measure(cell: RateCell, bench: Bench) -> list[Row]:
+    task = replace(BY_NAME[cell.task], lam=cell.lam)
+    problem, loaded = problem_of(task, bench), load(task, bench)
+    best = optimum_of(task, problem, bench)
+    count = int(np.log(cell.steps / FIRST) / np.log(GROWTH)) + 2
+    at = sorted({int(v) for v in np.geomspace(FIRST, cell.steps, count).round()})
+    return [
+        {
+            "iterations": look.steps,
+            "objective": f"{look.objective:.6g}",
+            "test_loss": f"{hinge_loss(loaded.X_test, loaded.y_test, look.w):.6g}",
+            "optimum": best,
+        }
+        for look in watched(solver_of(cell.method, cell.steps), problem, (cell.seed, 1), at, bench)
+    ]
+
+
+@dataclass(frozen=True)
+class Rates:
+    """Curves by method: iterations, and (least, median, most)."""
+
+    objective: dict[str, tuple[Any, Any]]
+    test_loss: dict[str, tuple[Any, Any]]
+    optimum: float
+
+    def last(self, method: str) -> float:
+        """Distance from P* over the last looks: single iterates are noisy."""
+        return float(np.median(self.objective[method][1][-8:, 1])) - self.optimum
+
+
+def rates_of(rows: Sequence[Row]) -> Rates:
+    objective = curves_of(rows, ("method",), "iterations", "objective")
+    test_loss = curves_of(rows, ("method",), "iterations", "test_loss")
+    return Rates(
+        {method: objective[(method,)] for method in METHODS},
+        {method: test_loss[(method,)] for method in METHODS},
+        float(as_numbers(rows[0])["optimum"]),
+    )
+
+
+def report(folder: Path, rows: list[Row], options: Options) -> None:
+    found = rates_of(rows)
+    draw(folder / "pegasos-fig9.png", found, options)
+    (folder / "pegasos-fig9.md").write_text(text(found, options), encoding="utf-8")
+
+
+def draw(path: Path, found: Rates, options: Options) -> None:
+    from matplotlib.lines import Line2D
+
+    task = chosen_task(options)
+    with style.drawing(path, 11.4, 5.0) as figure:
+        left, right = figure.subplots(1, 2)
+        for method in METHODS[:2]:
+            colour = COLOURS[method]
+            line(left, *found.objective[method], color=colour)
+            line(left, *found.test_loss[method], color=colour, ls="--")
+        for method in ("pegasos", *METHODS[2:]):
+            look = {"lw": 2.2, "zorder": 3} if method == "pegasos" else {}
+            line(right, *found.objective[method], color=COLOURS[method], **look)
+        for axes in (left, right):
+            axes.set(xscale="log", yscale="log", xlabel="iterations")
+            axes.axhline(found.optimum, color=style.BLACK, lw=1.0, ls=":")
+            axes.spines["right"].set_visible(False)
+        highest = max(found.objective[m][1][5:, 1].max() for m in METHODS[2:])
+        right.set_ylim(0.85 * found.optimum, max(3.0, 2.4 * highest))
+        plain_ticks(right, found.optimum, 2 * highest)
+        left.set(ylabel="objective; test loss", title="Norma")
+        right.set(ylabel="objective", title="a constant step η (Zhang)")
+        grey = style.GREY
+        handles = [Line2D([], [], color=COLOURS[m], label=LABELS[m]) for m in METHODS[:2]]
+        handles += [
+            Line2D([], [], color=grey, label="objective"),
+            Line2D([], [], color=grey, ls="--", label="test hinge loss"),
+            Line2D([], [], color=style.BLACK, lw=1.0, ls=":", label="certified optimum"),
+        ]
+        left.legend(handles=handles, fontsize=9)
+        handles = [
+            Line2D([], [], color=COLOURS[m], label=LABELS.get(m, m))
+            for m in ("pegasos", *METHODS[2:])
+        ]
+        right.legend(handles=handles, loc="upper right", fontsize=9, ncols=3)
+        words = f"{PAPER}, Figure 9: step sizes on {task.title}, λ = {short(task.lam)}"
+        title(figure, words, options)
+
+
+def text(found: Rates, options: Options) -> str:
+    task = chosen_task(options)
+    table = [
+        [
+            LABELS.get(method, method),
+            f"{found.objective[method][1][-1, 1]:.4f}",
+            f"{found.last(method):.2g}",
+            f"{found.test_loss[method][1][-1, 1]:.4f}",
+        ]
+        for method in METHODS
+    ]
+    steps = int(found.objective["norma"][0][-1])
+    lines = [
+        heading(PAPER, "Figure 9", "Pegasos, Norma and a constant step", options),
+        "![Figure 9](pegasos-fig9.png)",
+        "",
+        f"Objective and test hinge loss of the last iterate on {task.title}, λ = "
+        f"{short(task.lam)}, k = 1, over {steps:,} iterations. Pegasos projects; Norma's p is the "
+        f"one its bound prefers. Medians over {seeds_text(options)}, bands from least to most. "
+        f"P* = {found.optimum:.5f}. The paper prints a figure only: what we can compare is what it "
+        "says.",
+        "",
+        markdown_table(["", "objective", "P − P*, last looks", "test hinge loss"], table),
+        "",
+        *(f"- {sentence}" for sentence in judgements(found)),
+        "",
+        stand_in_note([task]),
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def judgements(found: Rates) -> list[str]:
+    pegasos, norma = found.last("pegasos"), found.last("norma")
+    steps = int(found.objective["norma"][0][-1])
+    like = [m for m in METHODS[2:] if found.last(m) <= ABOUT * pegasos]
+    unlike = [m for m in METHODS[2:] if found.last(m) > FAR * pegasos]
+    best = min(METHODS[2:], key=found.last)
+    numbers = f"P − P* = {pegasos:.2g} and {norma:.2g}"
+    return [
+        f"Pegasos outperforms Norma: {said((pegasos < norma, numbers))}.",
+        f"Norma fails to converge even after {steps:,} iterations: "
+        + said((norma > FAR * pegasos, f"{norma / pegasos:,.0f} times the distance of Pegasos"))
+        + ".",
+        "For some η a constant step does about as well as Pegasos: "
+        + said((bool(like), f"{', '.join(like) or 'none'}; best is {best}, {found.last(best):.2g}"))
+        + ".",
+        f"For others it fails: {said((bool(unlike), ', '.join(unlike)))}.",
+    ]
