@@ -16,7 +16,9 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -65,11 +67,11 @@ def text_file(folder: Path, name: str, scale: str, copies: int = 1) -> Path:
     return path
 
 
-def best_of(run: object, times: int = 3) -> float:
+def best_of(run: Callable[[], Any], times: int = 3) -> float:
     seconds = []
     for _ in range(times):
         before = time.perf_counter()
-        run()  # type: ignore[operator]
+        run()
         seconds.append(time.perf_counter() - before)
     return min(seconds)
 

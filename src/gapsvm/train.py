@@ -133,8 +133,7 @@ def plan(problem: LinearProblem, options: Options, warm: Iterate | None = None) 
     if method in SUBGRADIENT:
         size = 1 if size == "auto" else size
         horizon = math.ceil(min(options.max_passes, 1e6) * problem.n_rows / size)
-        ball = method not in ("pegasos", "norma", "sgd")  # these are made for one
-        return [Stage(method, Subgradient(size, ball, rule=method, horizon=horizon))]
+        return [Stage(method, subgradient(method, size, horizon=horizon))]
     if size != 1:
         if method == "interior":
             raise ValueError("batch_size is for sdca and the subgradient methods, not interior")
@@ -155,6 +154,12 @@ def plan(problem: LinearProblem, options: Options, warm: Iterate | None = None) 
 
 
 _NAMES = {SDCA: "sdca", MiniBatchSDCA: "sdca", InteriorPoint: "interior"}
+
+
+def subgradient(method: str, batch_size: int, **options: Any) -> Subgradient:
+    """The subgradient method of that name; the rules that are made for a ball get one."""
+    ball = method not in ("pegasos", "norma", "sgd")
+    return Subgradient(batch_size, ball, rule=method, **options)
 
 
 def _name_of(solver: Any) -> str:

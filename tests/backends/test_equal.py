@@ -287,3 +287,27 @@ def test_draw_subsets():
     assert len(pairs) == 10
     assert (pairs[:, 0] < pairs[:, 1]).all()
     assert np.sum((counts - 400) ** 2 / 400) < 40
+
+
+def test_draw_multisets():
+    """Bit-equal twins; every row equally often."""
+    got = []
+    for backend in (CPU, REFERENCE):
+        seed, batches = np.array([7], dtype=np.uint64), np.empty((1000, 3), dtype=np.uint32)
+        backend.draw_multisets(6, batches[:400], seed)
+        backend.draw_multisets(6, batches[400:], seed)
+        got.append((batches, seed))
+    for a, b in zip(*got):
+        np.testing.assert_array_equal(a, b)
+    counts = np.bincount(got[0][0].ravel(), minlength=6)
+    assert np.sum((counts - 500) ** 2 / 500) < 30
+
+
+@pytest.mark.parametrize("square", [0.0, 2.5])
+def test_balance(square):
+    got = []
+    for backend in (CPU, REFERENCE):
+        total = np.empty(20)
+        backend.balance(0.3, square, 1.5, total)
+        got.append(total)
+    same(*got)

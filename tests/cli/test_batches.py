@@ -7,21 +7,9 @@ import json
 import pytest
 from problems import matrix, targets
 
-from gapsvm import MiniBatchSDCA, Pegasos, write_svmlight
+from gapsvm import MiniBatchSDCA, Pegasos, Subgradient, write_svmlight
 from gapsvm.cli import main
-from gapsvm.cli.fit import solver_for
-
-DEFAULTS = {
-    "batch_size": 1,
-    "rule": "safe",
-    "gamma": 0.95,
-    "sigma2": None,
-    "form": "auto",
-    "staleness": 0,
-    "average": None,
-    "sampler": "subsets",
-    "sweeps": 1,
-}
+from gapsvm.cli.fit import _PLAIN_BATCHES, solver_for
 
 
 @pytest.fixture
@@ -37,6 +25,8 @@ def data(tmp_path):
         ("auto", {}, "auto"),
         ("interior", {}, "interior"),
         ("sdca", {"batch_size": 8}, MiniBatchSDCA("safe", 8)),
+        ("auto", {"staleness": 2}, MiniBatchSDCA("safe", 1, staleness=2)),
+        ("proximal", {"sampler": "fixed"}, Subgradient(1, True, rule="proximal", sampler="fixed")),
         ("auto", {"batch_size": "auto"}, MiniBatchSDCA("safe", "auto")),
         ("pegasos", {"batch_size": 8, "average": "tail"}, Pegasos(8, average="tail")),
         (
@@ -47,7 +37,7 @@ def data(tmp_path):
     ],
 )
 def test_options_describe_a_solver(method, given, solver):
-    assert solver_for(method, {**DEFAULTS, **given}) == solver
+    assert solver_for(method, {**_PLAIN_BATCHES, **given}) == solver
 
 
 @pytest.mark.parametrize(
@@ -81,7 +71,9 @@ def test_fit_with_batches(data, options, capsys):
             "--method interior --batch-size 4",
             "--batch-size is for sdca and the subgradient methods",
         ),
-        ("--average tail", "--average is for mini-batches and for subgradient methods"),
+        ("--method interior --average tail", "--average is for sdca and the subgradient methods"),
+        ("--method pegasos --gamma 0.5", "--gamma is for the method sdca, not pegasos"),
+        ("--method interior --sweeps 2", "--sweeps is for sdca and the subgradient methods"),
     ],
 )
 def test_impossible_options_are_one_sentence(data, options, sentence, capsys):

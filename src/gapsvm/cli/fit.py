@@ -27,9 +27,8 @@ from gapsvm.modelfile import LinearModel, write_liblinear, write_model
 from gapsvm.problem import Bias, LinearProblem, check_weights
 from gapsvm.progress import ProgressBar
 from gapsvm.solvers.minibatch import MiniBatchSDCA
-from gapsvm.solvers.subgradient import Subgradient
 from gapsvm.trace import Checkpoint, Record, Status
-from gapsvm.train import SUBGRADIENT, Fit, Options, Training, train_all
+from gapsvm.train import SUBGRADIENT, Fit, Options, Training, subgradient, train_all
 
 _PLAIN: Any = {"highlight": False, "markup": False, "soft_wrap": True}
 CERTIFIED, BUDGET_ENDED = 0, 2
@@ -216,20 +215,32 @@ def _train(
     return fits
 
 
+_PLAIN_BATCHES = {
+    "batch_size": 1,
+    "rule": "safe",
+    "gamma": 0.95,
+    "sigma2": None,
+    "form": "auto",
+    "staleness": 0,
+    "average": None,
+    "sampler": "subsets",
+    "sweeps": 1,
+}
+
+
 def solver_for(method: str, batches: dict[str, Any]) -> Any:
-    """The method by name, or the solver that the mini-batch options describe."""
-    size, average = batches["batch_size"], batches["average"]
-    sampler = batches["sampler"]
-    if method in SUBGRADIENT and (size != 1 or average or sampler != "subsets"):
-        ball = method not in ("pegasos", "norma", "sgd")
-        size = 1 if size == "auto" else size
-        return Subgradient(size, ball, average, rule=method, sampler=sampler)
-    if size == 1:
-        if average:
-            raise ValueError("--average is for mini-batches and for subgradient methods")
+    """The method by name, or the solver that the mini-batch options describe; none is ignored."""
+    changed = [name for name, plain in _PLAIN_BATCHES.items() if batches[name] != plain]
+    if not changed:
         return method
+    option = "--" + changed[-1].replace("_", "-")
     if method == "interior":
-        raise ValueError("--batch-size is for sdca and the subgradient methods, not interior")
+        raise ValueError(f"{option} is for sdca and the subgradient methods, not interior")
+    if method in SUBGRADIENT:
+        if not set(changed) <= {"batch_size", "average", "sampler"}:
+            raise ValueError(f"{option} is for the method sdca, not {method}")
+        size = 1 if batches["batch_size"] == "auto" else batches["batch_size"]
+        return subgradient(method, size, average=batches["average"], sampler=batches["sampler"])
     given = batches["sigma2"]
     number = given if given in (None, "bound", "estimate") else float(given)
     return MiniBatchSDCA(**{**batches, "sigma2": number})
