@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from gapsvm.backends import get_backend
 from gapsvm.losses import LOSSES, Loss, get_loss
 from gapsvm.problem import LinearProblem
 
@@ -93,3 +94,13 @@ def dual_objective(p: LinearProblem, alpha: Any) -> float:
         return -np.inf
     penalty = float(w @ w) + p.bias_ratio * float(mass.sum()) ** 2
     return float(-(s @ p.loss.curve.conjugate(alpha, p.t)) / S - 0.5 * p.lam * penalty)
+
+
+def drawn(state, size, steps):
+    """The subsets that the state of a subgradient method will draw; single rows are just drawn."""
+    batches, reference = np.empty((steps, size), dtype=np.uint32), get_backend("reference")
+    if size == 1:
+        reference.draw_multisets(state.order.size, batches, state.seed.copy())
+    else:
+        reference.draw_subsets(state.order.copy(), batches, state.seed.copy())
+    return batches.astype(int)

@@ -32,6 +32,7 @@ _HOME = {
     "InteriorPoint": "gapsvm.solvers.interior",
     "Pegasos": "gapsvm.solvers.subgradient",
     "Subgradient": "gapsvm.solvers.subgradient",
+    "OuterBias": "gapsvm.solvers.outer_bias",
     "MulticlassSubgradient": "gapsvm.solvers.multiclass",
 }
 

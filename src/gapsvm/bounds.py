@@ -398,6 +398,20 @@ def pegasos_lemma3_iterations(
     return _fewest(bound, eps, least=3)
 
 
+def pegasos_footnote1_rows(eps: float, *, lam: float, R: float, delta: float) -> int:
+    """Pegasos, footnote 1, with a number: rows on which the better of two points is told.
+
+    4R²·ln(1/δ)/((√2 − 1)²λε), rounded up.  Of two points, one with f(w) − f* ≤ ε and one with at
+    least 2ε, the first has the smaller objective on so many uniformly drawn rows with probability
+    at least 1 − δ.  For with errors a and b strong convexity gives ‖w − v‖ ≤ √(2/λ)(√a + √b), so
+    that the losses of a row differ by at most M = R‖w − v‖, and by Hoeffding the order of the two
+    is wrong with probability at most exp(−m(b − a)²/(2M²)) ≤ exp(−mλ(√b − √a)²/(4R²)).
+    """
+    _positive(eps=eps, lam=lam, R=R)
+    _probability(delta)
+    return math.ceil(4 * R * R * math.log(1 / delta) / ((math.sqrt(2) - 1) ** 2 * lam * eps))
+
+
 # Do 2009.  f_t is λ_t-strongly convex, ‖g_t‖ ≤ G_t, and S is the ball of radius R.  Regret is
 # Σ f_t(w_t) − Σ f_t(u) for the best u in S.  Sequences are arrays over t = 1, …, T, or one number
 # for all t where another argument has length T.

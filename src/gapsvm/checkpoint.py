@@ -29,6 +29,7 @@ from gapsvm.solvers.dual import SDCA, SDCAState
 from gapsvm.solvers.interior import InteriorPoint, InteriorState
 from gapsvm.solvers.minibatch import MiniBatchSDCA, MiniBatchState
 from gapsvm.solvers.multiclass import MulticlassSubgradient
+from gapsvm.solvers.outer_bias import OuterBias, OuterBiasState
 from gapsvm.solvers.subgradient import Subgradient, SubgradientState
 from gapsvm.trace import Certificate, Checkpoint, Record, Result, Status
 from gapsvm.train import Fit, Training
@@ -52,6 +53,8 @@ _CLASSES: dict[str, type] = {
         MiniBatchState,
         Subgradient,
         SubgradientState,
+        OuterBias,
+        OuterBiasState,
         MulticlassIterate,
         MulticlassSubgradient,
         Training,
@@ -93,6 +96,8 @@ def fingerprint(
         "sample weights": hashlib.sha256(problem.weight.data).hexdigest(),
         "sample of X": _hash_of_some_rows(problem.rows),
     }
+    if isinstance(problem, LinearProblem) and problem.radius < math.inf:
+        found["radius"] = problem.radius
     if isinstance(problem, MulticlassProblem):
         found["costs"] = hashlib.sha256(problem.curve.costs.data).hexdigest()
     return found

@@ -69,6 +69,10 @@ class FiveNumbers(NamedTuple):
         at_bound = np.where(pull > 0, self.hi, np.where(pull < 0, self.lo, 0.0))
         return np.where(flat, at_bound, step)
 
+    def is_free(self, a: Any) -> Any:
+        """Whether a is at no bound and no kink."""
+        return (a != 0.0) & (a != self.lo) & (a != self.hi)
+
     def violation(self, a: Any, z: Any, t: Any) -> Any:
         """How far a is from optimal at z, as a derivative of the dual.
 
@@ -136,6 +140,9 @@ class Logit(NamedTuple):
                 break
             u = new
         return _sigmoid(u)
+
+    def is_free(self, a: Any) -> Any:
+        return np.ones(np.shape(a), dtype=bool)
 
     def violation(self, a: Any, z: Any, t: Any) -> Any:
         a = np.asarray(a, dtype=np.float64)

@@ -46,6 +46,14 @@ class StepRule(Protocol):
         """The rates of steps first + 1, …, first + steps."""
 
 
+def check_curvature(lam: float, rule: str) -> None:
+    """For the rules whose step is a share of 1/λ."""
+    if lam == 0:
+        raise ValueError(
+            f"rule {rule!r} divides by lam, which is 0; choose one of {', '.join(WITHOUT_LAM)}"
+        )
+
+
 def _times(first: int, steps: int) -> Any:
     return np.arange(first + 1, first + steps + 1, dtype=np.float64)
 
@@ -57,6 +65,7 @@ class PegasosRule:
     def rates(
         self, scale: Scale, first: int, steps: int, curvature: float, backend: Backend
     ) -> Rates:
+        check_curvature(scale.lam, "pegasos")
         return Rates(1.0 / (scale.lam * _times(first, steps)), np.zeros(steps), 0.0)
 
 
@@ -73,6 +82,7 @@ class NormaRule:
     def rates(
         self, scale: Scale, first: int, steps: int, curvature: float, backend: Backend
     ) -> Rates:
+        check_curvature(scale.lam, "norma")
         p = self.p if self.p is not None else 0.5 * math.sqrt(2.0 + 0.5 / math.sqrt(scale.horizon))
         return Rates(p / (scale.lam * np.sqrt(_times(first, steps))), np.zeros(steps), 0.0)
 
@@ -91,7 +101,8 @@ class ConstantRule:
         self, scale: Scale, first: int, steps: int, curvature: float, backend: Backend
     ) -> Rates:
         eta = self.eta if self.eta is not None else scale.R / (scale.G * math.sqrt(scale.horizon))
-        return Rates(np.full(steps, min(eta, 1.0 / scale.lam)), np.zeros(steps), 0.0)
+        largest = 1.0 / scale.lam if scale.lam else math.inf
+        return Rates(np.full(steps, min(eta, largest)), np.zeros(steps), 0.0)
 
 
 @dataclass(frozen=True)
@@ -139,3 +150,5 @@ RULES: dict[str, type] = {
     "bound": BoundRule,
 }
 """Every rule by the name of its method; "optimistic" is ``proximal`` with a guessed R."""
+WITHOUT_LAM = ("proximal", "bound", "adaptive", "sgd")
+"""Those that work with λ = 0, in a ball."""

@@ -19,6 +19,7 @@ class Status(Enum):
     INTERRUPTED = "interrupted by the user"
     STOPPED_BY_CALLBACK = "a callback asked to stop"
     PROMISED = "the steps were done after which a theorem promises the accuracy asked for"
+    SETTLED = "on a sample of rows the objective hardly moved while the steps doubled"
     STALLED = "the solver reached the limit of floating-point precision before the tolerance"
     DIVERGED = "the iterates became infinite or NaN"
 
@@ -74,6 +75,8 @@ class Progress:
     """The solver cannot improve its iterate any more."""
     promised: bool = False
     """The solver has done the steps that a theorem asks for."""
+    settled: bool = False
+    """The solver sees no more progress of the size that was asked for; nothing is promised."""
 
 
 @dataclass

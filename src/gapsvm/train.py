@@ -66,6 +66,8 @@ class Options:
         See ``gapsvm.trace.Callback``.
     evaluate_every : float, optional
         Passes between evaluations at most.
+    threads : int
+        For one problem; the model does not depend on it.
     """
 
     method: Any = "auto"
@@ -78,6 +80,7 @@ class Options:
     batch_size: Any = 1
     rule: Any = "safe"
     backend: str = "cpu"
+    threads: int = 1
 
 
 @dataclass(frozen=True)
@@ -116,14 +119,18 @@ class Stage:
 def plan(problem: LinearProblem, options: Options, warm: Iterate | None = None) -> list[Stage]:
     """The solvers to run, in order, until one of them reaches the tolerance.
 
-    auto: small problems are solved exactly by the interior point.  The others start with SDCA and
-    change to the interior point when it is foreseen to be cheaper, and at the latest when SDCA
+    auto: with a radius proximal steps in random order; the mean of the later iterates counts.
+    Otherwise small problems are solved exactly by the interior point.  The others start with SDCA
+    and change to the interior point when it is foreseen to be cheaper, and at the latest when SDCA
     has cost as much as that would: who rents until the rent equals the price pays at most twice
     what the better way would have cost.
     """
     method = options.method
     if not isinstance(method, str):
         return [Stage(_name_of(method), _warmed(method, warm))]
+    confined = problem.radius < math.inf and method in ("auto", PRIMAL)
+    if confined:
+        method = "proximal"
     if method == PRIMAL:
         narrow = _has_interior(problem) and min(problem.rows.shape) <= _INTERIOR_WIDTH
         method = "interior" if narrow else "pegasos"
@@ -133,7 +140,8 @@ def plan(problem: LinearProblem, options: Options, warm: Iterate | None = None) 
     if method in SUBGRADIENT:
         size = 1 if size == "auto" else size
         horizon = math.ceil(min(options.max_passes, 1e6) * problem.n_rows / size)
-        return [Stage(method, subgradient(method, size, horizon=horizon))]
+        how = {"average": "tail", "sampler": "permutation"} if confined else {}
+        return [Stage(method, subgradient(method, size, horizon=horizon, **how))]
     if size != 1:
         if method == "interior":
             raise ValueError("batch_size is for sdca and the subgradient methods, not interior")
@@ -224,7 +232,7 @@ def train(
             time_limit=None if ends_at == math.inf else max(0.0, ends_at - time.perf_counter()),
             callbacks=options.callbacks,
             cancelled=cancelled,
-            backend=options.backend,
+            backend=get_backend(options.backend, options.threads),
             seed=options.seed,
             checkpoint=now.checkpoint,
             on_slice=report,
@@ -310,13 +318,14 @@ def train_all(
     sample_weight: Any = None,
     bias: Bias = "none",
     bias_scale: float = 1.0,
+    radius: float = math.inf,
     warm: Sequence[Iterate | None] | None = None,
     threads: int = 1,
     watch: Callable[[int], Sequence[Callback]] = lambda k: (),
     standing: list[Fit | Training | None] | None = None,
     save: Callable[[], Any] | None = None,
 ) -> tuple[list[Fit], Rows]:
-    """One problem per target vector over the same rows, ``threads`` at a time.
+    """One problem per target vector over the same rows, as many at a time as there are threads.
 
     X is checked once and shared.  Ctrl-C ends all of them; each gives its last certified iterate.
     ``watch(k)`` gives further callbacks for problem k.
@@ -328,7 +337,7 @@ def train_all(
     """
     rows = checked_rows(X, get_backend(options.backend))
     children = np.random.SeedSequence(options.seed).spawn(len(targets))
-    threads = 1 if save is not None else max(1, min(threads, len(targets)))
+    at_once = 1 if save is not None else max(1, min(threads, len(targets)))
     ends_at = math.inf if options.time_limit is None else time.perf_counter() + options.time_limit
     now: list[Fit | Training | None] = [None] * len(targets) if standing is None else standing
     for k, before in enumerate(now):
@@ -350,12 +359,15 @@ def train_all(
                 sample_weight=sample_weight,
                 bias=bias,
                 bias_scale=bias_scale,
+                radius=radius,
                 backend=options.backend,
             )
             callbacks = [*options.callbacks, *watch(k)]
-            mine = replace(options, seed=children[k], callbacks=callbacks)
+            mine = replace(
+                options, seed=children[k], callbacks=callbacks, threads=max(1, threads // at_once)
+            )
             if options.time_limit is not None:
-                share = math.ceil(sum(j >= k for j in unfinished) / threads)
+                share = math.ceil(sum(j >= k for j in unfinished) / at_once)
                 mine = replace(mine, time_limit=max(0.0, ends_at - time.perf_counter()) / share)
 
             ended_by_a_look = False
@@ -383,8 +395,8 @@ def train_all(
                 now[k] = fit
             return fit
 
-        if threads == 1:
+        if at_once == 1:
             return [one(k) for k in range(len(targets))], rows
-        with one_blas_thread(), ThreadPoolExecutor(threads) as pool:
+        with one_blas_thread(), ThreadPoolExecutor(at_once) as pool:
             futures = [pool.submit(one, k) for k in range(len(targets))]
             return [future.result() for future in futures], rows

@@ -77,6 +77,26 @@ def test_sdca_steps(name, layout, index, dtype, ratio):
 
 @every_matrix
 @every_loss
+def test_screen(name, layout, index, dtype):
+    """α at its bounds, at the kink and free; some rows without weight."""
+    loss, X = get_loss(name), view(layout, index, dtype)
+    rng, got = np.random.default_rng(8), []
+    low, high = (0.0, 1.0) if name == "logistic" else (loss.curve.lo, min(loss.curve.hi, 2.0))
+    start = np.clip(rng.normal(size=N), max(low, -2.0), high)
+    w = 0.3 * rng.normal(size=D)
+    for backend in (CPU, REFERENCE):
+        sign, t, weight = row_scalars(loss)
+        c = np.where(np.arange(N) % 5 == 0, 0.0, 0.4 * sign * weight)
+        table = np.stack(np.broadcast_arrays(start, 1.0, c, t), axis=1).ravel()
+        found = np.zeros(N - 3, dtype=np.uint32)
+        count, gap = backend.screen(X, loss.curve, table, 3, N, w, 0.1, 0.05, found)
+        got.append((found[:count], [gap]))
+    for a, b in zip(*got):
+        same(a, b, 1e-10)
+
+
+@every_matrix
+@every_loss
 @pytest.mark.parametrize(("size", "radius", "free"), [(1, np.inf, True), (3, 0.8, False)])
 def test_subgradient_steps(name, layout, index, dtype, size, radius, free):
     """With a decaying average for k = 1 and a sum for k = 3; the first step forgets w."""
@@ -118,6 +138,22 @@ def test_shuffle_is_bit_equal(count):
         np.testing.assert_array_equal(a, b)
     assert sorted(got[0][0]) == list(range(40))
     assert list(got[0][0][count:]) == list(range(count, 40))
+
+
+@pytest.mark.parametrize(("count", "streams"), [(0, 4), (1, 4), (37, 1), (37, 5), (37, 64)])
+def test_interleave_is_bit_equal(count, streams):
+    """An order of the same rows; neighbours are visited a round apart."""
+    got = []
+    for backend in (CPU, REFERENCE):
+        order = (2 * np.random.default_rng(3).permutation(40)).astype(np.uint32)
+        seed = np.array([7], dtype=np.uint64)
+        rows = np.sort(order[:count])
+        for _ in range(2):
+            backend.interleave(order, count, 80, streams, seed)
+        np.testing.assert_array_equal(np.sort(order[:count]), rows)
+        got.append((order, seed))
+    for a, b in zip(*got):
+        np.testing.assert_array_equal(a, b)
 
 
 def test_shuffle_is_uniform():

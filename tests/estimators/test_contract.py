@@ -54,6 +54,7 @@ SHARED = {
     "tol": ({"method": "sdca", "random_state": 0}, 1e-7, "dual_gap_"),
     "C": ({}, 0.01, "coef_"),
     "lam": ({}, 1.0, "coef_"),
+    "radius": ({}, 0.1, "coef_"),
     "fit_intercept": ({}, False, "intercept_"),
     "penalize_intercept": ({"C": 0.01}, True, "intercept_"),
     "intercept_scaling": ({"penalize_intercept": True}, 7.0, "intercept_"),

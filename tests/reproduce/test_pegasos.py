@@ -9,12 +9,33 @@ from typing import Any
 import numpy as np
 import pytest
 
+from gapsvm.backends import get_backend
 from gapsvm.reproduce import EXPERIMENTS, Options, run
-from gapsvm.reproduce.linear import curves_of
-from gapsvm.reproduce.pegasos import figure4, figure7, figure8, figure9
+from gapsvm.reproduce.framework import Bench
+from gapsvm.reproduce.linear import curves_of, optimum_of, problem_of
+from gapsvm.reproduce.pegasos import (
+    bias,
+    clock,
+    figure4,
+    figure6,
+    figure7,
+    figure8,
+    figure9,
+    flat,
+    peers,
+)
+from gapsvm.reproduce.takac.tasks import primal
 from gapsvm.rules import ConstantRule
 
-NAMES = ("pegasos-table1", "pegasos-fig7", "pegasos-fig8", "pegasos-fig9")
+NAMES = (
+    "pegasos-table1",
+    "pegasos-flat",
+    "pegasos-fig6",
+    "pegasos-fig7",
+    "pegasos-fig8",
+    "pegasos-fig9",
+    "pegasos-bias",
+)
 
 
 @pytest.fixture(autouse=True)
@@ -109,6 +130,16 @@ def test_figure_9_is_judged(values: Any, seen: list[bool]) -> None:
     assert verdicts(figure9.judgements(figure9.Rates(curves, curves, 0.1))) == seen
 
 
+@pytest.mark.parametrize(
+    ("values", "seen"),
+    [((1.0, 9.0, 5.0, 1.0, 2.0), [True] * 3), ((1.0, 1.0, 1.0, 1.0, 9.0), [False] * 3)],
+)
+def test_treatments_of_the_bias_are_judged(values: Any, seen: list[bool]) -> None:
+    names = ("penalized", "gradient", "batch 64", "batch 1024", "outer")
+    curves = {("w8a", name): flat_curve(range(3), v) for name, v in zip(names, values)}
+    assert verdicts(bias.judgements(curves, bias.TASKS[:1])) == seen
+
+
 def test_eps_guarantees_the_test_error() -> None:
     """Below ε no look is worse than 1.1 times the error of the optimum."""
     pegasos = np.array([[1, 0.5, 0.3], [2, 0.2, 0.25], [3, 0.1, 0.21]])
@@ -118,8 +149,104 @@ def test_eps_guarantees_the_test_error() -> None:
     assert race.eps == 0.2
     assert race.reached("pegasos") == (3, 0.21)
     assert race.reached("sdca") == (2, 0.2)
-    (sentence,) = figure4.judgements([race])
+    sentence, open_columns = figure4.judgements([race])
+    assert "cannot tell" in open_columns
     assert "seen: Pegasos takes 1.5 times as long" in sentence
+
+
+def test_others_do_not_move_eps() -> None:
+    ours = np.array([[1, 0.5, 0.3], [2, 0.1, 0.2]])
+    other = np.array([[1, 0.01, 0.9]])
+    race = figure4.Race(figure4.TASKS[0], {"pegasos": [ours], "sdca": [ours], "liblinear": [other]})
+    assert race.eps == 0.5
+    assert race.reached("liblinear") == (1, 0.9)
+
+
+def test_columns_are_left_for_what_is_not_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A program that is not installed is left out, and the text says why."""
+    monkeypatch.setattr(peers, "find_spec", lambda name: None if name == "liblinear" else name)
+    options = Options(tmp_path)
+    assert {cell.method for cell in figure4.plan(options)} == {
+        "pegasos", "sdca", "linear_svc", "sgd_classifier",
+    }  # fmt: skip
+    run = np.array([[1, 0.5, 0.3], [2, 0.1, 0.2]])
+    here = ("pegasos", "sdca", "linear_svc", "sgd_classifier")
+    race = figure4.Race(figure4.TASKS[2], {method: [run] for method in here})
+    said = figure4.text([race], options)
+    assert "LIBLINEAR is left out: liblinear-official is not installed." in said
+    assert "LinearSVC is left out" not in said
+    (paper,) = [row for row in said.splitlines() if row.startswith("| **cov1, the paper's**")]
+    assert paper.endswith("| 0.2 s (22.9 %) |  |  | 4.2 s (23.9 %) | 210 s (23.8 %) |")
+    (mine,) = [row for row in said.splitlines() if row.startswith("| cov1, λ = 1e-6")]
+    assert mine.endswith("| — (comes later) | — (comes later) |")
+
+
+@pytest.mark.parametrize("name", peers.PEERS)
+def test_other_programs_solve_the_same_problem(name: str, tmp_path: Path) -> None:
+    peer = peers.PEERS[name]
+    pytest.importorskip(peer.module)
+    bench = Bench(Options(tmp_path, quick=True))
+    problem = problem_of(figure4.QUICK, bench)
+    at = clock.geometric(100, 2.0, 20 * problem.n_rows)
+    points = list(peer.runs(peers.Job(problem, "a9a", 0, at, bench)))
+    best = optimum_of(figure4.QUICK, problem, bench)
+    far = [primal(problem, point.w, get_backend()) - best for point in points]
+    assert 0 <= far[-1] < 5e-3
+    assert far[-1] < far[0]
+    assert all(point.seconds > 0 for point in points)
+    if peer.watched:
+        assert [point.visits for point in points] == at
+
+
+def test_looks_grow_geometrically() -> None:
+    assert clock.geometric(100, 2.0, 1000) == [100, 200, 400, 800, 1000]
+    assert clock.geometric(100, 2.0, 50) == [50]
+    assert clock.geometric(0.5, 1.25, 4) == [1, 2, 3, 4]
+
+
+def by_lambda(pegasos: Any, sdca: Any) -> figure6.ByLambda:
+    lam = np.array([1e-6, 1e-4, 1e-2, 1e-1])
+    shapes = {"pegasos": pegasos, "sdca": sdca}
+    curves = {
+        (method, t): flat_curve(lam, shape(lam, t))
+        for method, shape in shapes.items()
+        for t in figure6.ITERATIONS
+    }
+    return figure6.ByLambda(figure6.TASKS[0], curves)
+
+
+def test_figure_6_is_judged() -> None:
+    papers = by_lambda(lambda lam, t: 1 / (lam * t), lambda lam, t: 100 / t + 0 * lam)
+    assert papers.slope("pegasos", 10_000) == pytest.approx(-1)
+    assert verdicts(figure6.judgements(papers)) == [True] * 3
+    assert "at λ = 1e-2; Pegasos is ahead at λ = 1e-1" in figure6.judgements(papers)[2]
+    assert np.isnan(papers.slope("pegasos", 10_000, least=0.05))
+    other = by_lambda(lambda lam, t: 1 / (lam**0.5 * t), lambda lam, t: 0.2 / (lam**0.5 * t))
+    assert verdicts(figure6.judgements(other)) == [False] * 3
+
+
+def growth(updates: Any, seconds: Any) -> flat.Growth:
+    n = np.array([1e3, 1e4, 1e5])
+    counts, times = flat_curve(n, updates(n)), flat_curve(n, seconds(n))
+    both = (dict.fromkeys(clock.METHODS, curve) for curve in (counts, times))
+    return flat.Growth(flat.COV1, 0.01, *both)
+
+
+def test_flat_is_judged() -> None:
+    constant = growth(lambda n: 1e5 + 0 * n, lambda n: 0.1 + 0 * n)
+    assert verdicts(flat.judgements(constant)) == [True] * 3
+    caches = growth(lambda n: 1e5 + 0 * n, lambda n: 0.01 * n**0.2)
+    assert verdicts(flat.judgements(caches)) == [True, False, True]
+    assert "n^0.20. An update on all rows takes 2.51 times" in flat.judgements(caches)[1]
+    assert verdicts(flat.judgements(growth(lambda n: n, lambda n: n))) == [False, False, True]
+
+
+def test_parts_of_covtype(tmp_path: Path) -> None:
+    cells = flat.plan(Options(tmp_path, seeds=1))
+    assert {522_911 // cell.train for cell in cells} == {1, 2, 4, 8, 16}
+    assert {(cell.lam, cell.eps) for cell in cells} == {(1e-6, 0.0449), (1e-5, 0.01)}
 
 
 def test_the_page_shows_every_experiment() -> None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from problems import DTYPES, INTERIOR_LOSSES, LAYOUTS, LOSS_NAMES, objective, problem
 
-from gapsvm import SDCA, InteriorPoint, solve
+from gapsvm import SDCA, InteriorPoint, LinearProblem, get_loss, solve
 from gapsvm.backends import get_backend
 
 
@@ -149,3 +150,26 @@ def test_single_precision_weights_reach_a_coarse_gap(layout, bias):
     assert result.converged
     assert result.solution.w.dtype == np.float64
     assert -1e-9 <= result.certificate.primal - best.certificate.primal <= result.gap + 1e-9
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_threads_change_nothing(layout):
+    """Rows enough for several parts of a screening and of a certificate."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40_000, 30)).astype(np.float32)
+    y = np.where(X[:, 0] + rng.normal(size=40_000) > 0, 1.0, -1.0)
+    p = LinearProblem(sp.csr_matrix(X) if layout == "csr" else X, y, get_loss("hinge"), 1e-4)
+    one, *more = (
+        solve(p, SDCA(), gap=1e-4, backend=get_backend("cpu", threads)) for threads in (1, 2, 3)
+    )
+    assert one.converged
+    for other in more:
+        np.testing.assert_array_equal(other.solution.alpha, one.solution.alpha)
+        assert other.certificate.primal == one.certificate.primal
+        assert other.certificate.dual == one.certificate.dual
+
+
+@pytest.mark.parametrize("streams", [0, 1, 7])
+def test_streams(streams):
+    p = problem("hinge", 300, 5, lam=1e-3)
+    assert solve(p, SDCA(streams=streams), gap=1e-6, max_passes=5000).converged

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from problems import DTYPES, LAYOUTS, matrix
+from problems import DTYPES, LAYOUTS, drawn, matrix
 from scipy.optimize import minimize
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
@@ -28,13 +28,6 @@ def problem(loss, n=40, d=5, *, lam=0.1, layout="dense", dtype=np.float64, **opt
     y = (X @ rng.normal(size=(d, K)) + rng.normal(size=(n, K))).argmax(axis=1)
     X = sp.csr_matrix(X) if layout == "csr" else X
     return MulticlassProblem(X, y, K, loss, lam, **options)
-
-
-def drawn(state, size, steps):
-    """The batches that a state will draw."""
-    batches = np.empty((steps, size), dtype=np.uint32)
-    get_backend("reference").draw_subsets(state.order.copy(), batches, state.seed.copy())
-    return batches
 
 
 def dense(p):

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from problems import BIASES, LAYOUTS, LOSS_NAMES, matrix, problem, targets
+from problems import BIASES, LAYOUTS, LOSS_NAMES, drawn, matrix, problem, targets
 
 from gapsvm import LinearProblem, LinearSVC, Status, Subgradient, get_loss, solve
 from gapsvm.backends import get_backend
@@ -17,13 +17,6 @@ from gapsvm.train import SUBGRADIENT
 
 CPU = get_backend("cpu")
 T, LAM = 40, 0.05
-
-
-def drawn(state, size, steps):
-    """The subsets that a state will draw."""
-    batches = np.empty((steps, size), dtype=np.uint32)
-    get_backend("reference").draw_subsets(state.order.copy(), batches, state.seed.copy())
-    return batches.astype(int)
 
 
 def scales(X, lam):
@@ -234,7 +227,7 @@ def test_stop_at_the_theorems_count(rule, average):
 def test_stop_needs_a_theorem():
     with pytest.raises(ValueError, match="stop='bound' knows theorems for rule='pegasos'"):
         solve(problem("hinge"), Subgradient(rule="norma", stop="bound", eps=0.1), gap=0.1)
-    with pytest.raises(ValueError, match="stop must be 'gap', or 'bound' with eps > 0"):
+    with pytest.raises(ValueError, match="stop must be 'gap', or 'bound' or 'sampled' with eps"):
         Subgradient(stop="bound")
 
 

@@ -4,17 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from problems import BIASES, DTYPES, LAYOUTS, LOSS_NAMES, dual_objective, objective, problem
+from problems import BIASES, DTYPES, LAYOUTS, LOSS_NAMES, drawn, dual_objective, objective, problem
 
 from gapsvm import Pegasos, solve
 from gapsvm.backends import get_backend
-
-
-def drawn(state, size, steps):
-    """The batches that a state will draw."""
-    batches = np.empty((steps, size), dtype=np.uint32)
-    get_backend("reference").draw_subsets(state.order.copy(), batches, state.seed.copy())
-    return batches
 
 
 def figure_1(X, y, lam, indices, project):

@@ -27,6 +27,7 @@ from gapsvm import (
     InteriorPoint,
     LinearProblem,
     MiniBatchSDCA,
+    OuterBias,
     Pegasos,
     Status,
     get_loss,
@@ -45,20 +46,31 @@ SOLVERS = {
     "interior": (InteriorPoint(), 1e-11, 100),
     "pegasos": (Pegasos(), 0.08, 4000),
     "pegasos, batches": (Pegasos(4, projection=True), 0.08, 4000),
+    "bias of each batch": (Pegasos(30, projection=True, bias_step="batch"), 0.08, 4000),
+    "outer bias": (OuterBias(SDCA()), 1e-4, 20000),
+    "outer bias, pegasos": (OuterBias(Pegasos(projection=True)), 0.08, 4000),
 }
-PAIRS = [
-    (solver, loss)
+FOR_A_FREE_BIAS = ("bias of each batch", "outer bias", "outer bias, pegasos")
+CASES = [
+    (solver, loss, bias)
     for solver in SOLVERS
     for loss in (INTERIOR_LOSSES if solver == "interior" else LOSS_NAMES)
+    for bias in (("free",) if solver in FOR_A_FREE_BIAS else BIASES)
 ]
-every_pair = pytest.mark.parametrize(("solver", "loss"), PAIRS)
-every_bias = pytest.mark.parametrize("bias", BIASES)
+every_case = pytest.mark.parametrize(("solver", "loss", "bias"), CASES)
 LAM = 0.1
 
 
 def solver_for(p, name):
-    """Without projection Pegasos needs a loss of bounded slope; a batch has n rows at most."""
+    """Without projection Pegasos needs a loss of bounded slope; a batch has n rows at most.
+
+    Where no bias is free there is none to search for.
+    """
     solver = SOLVERS[name][0]
+    if p.bias != "free":
+        solver = getattr(solver, "inner", solver)
+    if name == "bias of each batch" and (p.bias != "free" or p.n_rows < 2):
+        solver = replace(solver, bias_step="gradient")
     if getattr(solver, "batch_size", 1) > p.n_rows:
         solver = replace(solver, batch_size=p.n_rows)
     if name == "pegasos" and np.isinf(p.loss.curve.hi):
@@ -79,10 +91,9 @@ def optimum(loss, layout="dense", dtype=np.float64, bias="none"):
     return run(p, "interior" if loss in INTERIOR_LOSSES else "sdca").certificate.primal
 
 
-@every_bias
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("layout", LAYOUTS)
-@every_pair
+@every_case
 def test_certified_optimum(solver, loss, layout, dtype, bias):
     """Weak duality at every look, the target met, an honest gap, P* found, no drift."""
     p = problem(loss, lam=LAM, layout=layout, dtype=dtype, bias=bias)
@@ -107,8 +118,7 @@ def test_certified_optimum(solver, loss, layout, dtype, bias):
         np.testing.assert_allclose(found.w, w, rtol=1e-10, atol=1e-12)
 
 
-@every_bias
-@every_pair
+@every_case
 def test_weights_are_repetitions(solver, loss, bias):
     """Weight 2 ≡ row twice, weight 0 ≡ row removed: the same P*, within both gaps."""
     loss_ = get_loss(loss)
@@ -184,9 +194,8 @@ SHAPES = {
 }
 
 
-@every_bias
 @pytest.mark.parametrize("shape", SHAPES)
-@every_pair
+@every_case
 def test_odd_shapes_have_a_defined_answer(solver, loss, shape, bias):
     """One row, one column, many columns, nothing but zeros: finite, with an honest gap."""
     loss_ = get_loss(loss)

@@ -109,6 +109,26 @@ def sdca_steps(
     return kept, bias, worst, gap
 
 
+def screen(
+    X: Dense | CSR,
+    loss: Curve,
+    table: Any,
+    start: int,
+    stop: int,
+    w: Any,
+    bias: float,
+    floor: float,
+    found: Any,
+) -> tuple[int, float]:
+    a, _, c, t = table.reshape(-1, 4)[start:stop].T
+    product = np.array([x @ w[columns] for columns, x in (_row(X, i) for i in range(start, stop))])
+    z = np.sign(c) * (product + bias)
+    gaps = loss.value(z, t) + loss.conjugate(a, t) + a * z
+    rows = start + np.flatnonzero((c != 0) & ((gaps > floor) | loss.is_free(a)))
+    found[: rows.size] = rows
+    return rows.size, float(np.abs(c) @ gaps)
+
+
 def _draw(seed: Any, count: int) -> int:
     """A number below ``count`` by splitmix64."""
     mask = (1 << 64) - 1
@@ -124,6 +144,18 @@ def shuffle(order: Any, count: int, seed: Any) -> None:
     for k in range(count - 1, 0, -1):
         j = _draw(seed, k + 1)
         order[k], order[j] = order[j], order[k]
+
+
+def interleave(order: Any, count: int, n: int, streams: int, seed: Any) -> None:
+    rows = np.sort(order[:count])
+    streams = min(streams, count)
+    runs = [rows[s * count // streams : (s + 1) * count // streams] for s in range(streams)]
+    runs = [np.roll(run, -_draw(seed, run.size)) for run in runs]
+    turn, found = np.arange(streams), []
+    for step in range(max((run.size for run in runs), default=0)):
+        shuffle(turn, streams, seed)
+        found += [runs[s][step] for s in turn if step < runs[s].size]
+    order[:count] = found
 
 
 def draw_subsets(order: Any, batches: Any, seed: Any) -> None:
@@ -289,7 +321,71 @@ def subgradient_steps(
         bias = decay_bias[k] * bias + ratio * total
         norm = np.sqrt(w @ w + bias_norm * bias**2)
         if norm > radius:
-            w, bias = w * (radius / norm), bias * (radius / norm)
+            w, bias = w * (radius / norm), bias * (radius / norm if bias_norm > 0 else 1.0)
+        done = k + 1
+        if np.sqrt(w @ w) >= leave_at:
+            break
+    v[:], u[:] = w, mean
+    scalars[:] = 1.0, w @ w, bias, 0.0, 1.0, mean_bias
+    return done
+
+
+def balanced_pulls(loss: Curve, m: Any, c: Any, t: Any, b: float, a: Any) -> float:
+    sign = np.where(c >= 0, 1.0, -1.0)
+    low, high, width = -np.inf, np.inf, 1e-3 * (1.0 + abs(b))
+    up = down = a
+    for step in range(1000):
+        a[:] = loss.maximiser(sign * (m + b), t)
+        h = c @ a
+        if not abs(h) > 1e-13 * np.abs(c).sum():
+            return b
+        low, up, high, down = (b, a.copy(), high, down) if h > 0 else (low, up, b, a.copy())
+        if np.isinf(high - low):
+            b += width if h > 0 else -width
+            width *= 4.0
+            continue
+        share = c @ up / (c @ up - c @ down)
+        b = low + (0.5 if step % 2 else share) * (high - low)
+        if not low < b < high:
+            break
+    share = c @ up / (c @ up - c @ down)
+    a[:] = up + share * (down - up)
+    return float(low + share * (high - low))
+
+
+def batch_bias_steps(
+    X: Dense | CSR,
+    loss: Curve,
+    table: Any,
+    batches: Any,
+    eta: Any,
+    decay: Any,
+    decay_bias: Any,
+    keep: Any,
+    gain: Any,
+    ratio: float,
+    bias_norm: float,
+    radius: float,
+    leave_at: float,
+    v: Any,
+    u: Any,
+    scalars: Any,
+) -> int:
+    scale, _, bias, p, r, mean_bias = scalars
+    w, mean = scale * v, p * v + r * u if u.size else u
+    done = 0
+    for k, batch in enumerate(batches.astype(np.int64)):
+        m = np.array([x @ w[columns] for columns, x in (_row(X, i) for i in batch)])
+        a = np.empty(len(batch))
+        bias = balanced_pulls(loss, m, table[4 * batch + 2], table[4 * batch + 3], bias, a)
+        if u.size:
+            mean, mean_bias = keep[k] * mean + gain[k] * w, keep[k] * mean_bias + gain[k] * bias
+        w = decay[k] * w
+        for i, pull in zip(batch, a):
+            columns, x = _row(X, i)
+            table[4 * i : 4 * i + 2] += 1.0, pull
+            w[columns] += eta[k] / len(batch) * table[4 * i + 2] * pull * x
+        w *= min(1.0, radius / max(np.sqrt(w @ w), 1e-300))
         done = k + 1
         if np.sqrt(w @ w) >= leave_at:
             break

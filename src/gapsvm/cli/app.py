@@ -44,11 +44,14 @@ MethodName = Literal[
     "optimistic",
 ]
 BiasName = Literal["free", "penalized", "none"]
+BiasStep = Literal["gradient", "batch", "outer"]
 RuleName = Literal["naive", "safe", "aggressive", "exact"]
 FormName = Literal["auto", "unit", "rows", "tight"]
 AverageName = Literal["none", "uniform", "tail", "decaying", "random"]
 SamplerName = Literal["subsets", "multisets", "permutation", "fixed"]
+StopName = Literal["gap", "bound", "sampled"]
 _BATCHES = "Mini-batches (sdca, subgradient methods)"
+_ENDS = "An earlier end (subgradient methods)"
 Precision = Literal["float32", "float64"]
 
 CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -60,6 +63,11 @@ def _positive(value: Any) -> Any:
         if number is not None and not 0 < number < math.inf:
             raise typer.BadParameter(f"must be positive and finite, got {number:g}")
     return value
+
+
+def _finite(value: Any) -> Any:
+    """Refuses what is neither 0 nor positive and finite."""
+    return value if value == 0 else _positive(value)
 
 
 def _batch_size(value: str) -> str:
@@ -154,7 +162,7 @@ def fit(
     ] = 1e-3,
     lam: Annotated[
         float | None,
-        typer.Option(callback=_positive, help="λ, where the objective is mean loss + λ/2 · ‖w‖²."),
+        typer.Option(callback=_finite, help="λ, where the objective is mean loss + λ/2 · ‖w‖²."),
     ] = None,
     C: Annotated[
         float | None,
@@ -163,6 +171,14 @@ def fit(
             callback=_positive,
             show_default="1",
             help="In place of --lam: λ = 1/(C · sum of weights).",
+        ),
+    ] = None,
+    radius: Annotated[
+        float | None,
+        typer.Option(
+            callback=_positive,
+            metavar="B",
+            help="The largest ‖w‖; λ may then be 0. By a subgradient method, proximal for auto.",
         ),
     ] = None,
     loss: LossOption = "hinge",
@@ -182,6 +198,14 @@ def fit(
         BiasName,
         typer.Option(metavar="NAME", help="The intercept: free (not penalised), penalized, none."),
     ] = "free",
+    bias_step: Annotated[
+        BiasStep,
+        typer.Option(
+            metavar="NAME",
+            help="How a subgradient method finds a free intercept: by a step of its own "
+            "(gradient), as the best for each batch (batch), by a search around w (outer).",
+        ),
+    ] = "gradient",
     bias_scale: Annotated[
         float,
         typer.Option(
@@ -203,7 +227,7 @@ def fit(
             min=1,
             metavar="N",
             show_default="all cores",
-            help="Threads for reading, and over the classes.",
+            help="Threads for reading and fitting.",
         ),
     ] = CORES,
     time_limit: Annotated[
@@ -321,6 +345,28 @@ def fit(
         int,
         typer.Option(min=1, rich_help_panel=_BATCHES, help="Exact: times through each block."),
     ] = 1,
+    stop: Annotated[
+        StopName,
+        typer.Option(
+            rich_help_panel=_ENDS,
+            help="Also end without the gap: at the steps of the theorem that promises --eps "
+            "(bound), or as judged by the objective on a sample of rows (sampled).",
+        ),
+    ] = "gap",
+    eps: Annotated[
+        float,
+        typer.Option(
+            callback=_not_negative,
+            rich_help_panel=_ENDS,
+            show_default="none",
+            help="ε of --stop, or of a phase of the method optimistic: an objective within ε of "
+            "the optimum.",
+        ),
+    ] = 0.0,
+    delta: Annotated[
+        float,
+        typer.Option(rich_help_panel=_ENDS, help="The probability with which that may fail."),
+    ] = 0.5,
 ) -> None:
     """Train on a file and say how far the model is from the optimum."""
     if stream:
@@ -357,7 +403,11 @@ def fit(
     if classes is not None:
         raise ValueError("--classes is for --stream; otherwise the labels are read first")
 
-    from gapsvm.cli.fit import FitRequest, run_fit, solver_for
+    if lam == 0 and radius is None:
+        raise typer.BadParameter(
+            "must be positive and finite, got 0; 0 needs --radius", param_hint="'--lam'"
+        )
+    from gapsvm.cli.fit import FitRequest, run_fit, solver_for, with_bias_step
     from gapsvm.train import Options
 
     batches = {
@@ -371,12 +421,15 @@ def fit(
         "sampler": sampler,
         "sweeps": sweeps,
     }
+    ends = {"stop": stop, "eps": eps, "delta": delta}
 
     request = FitRequest(
         data=data,
         model=model,
         options=Options(
-            method=solver_for(method, batches),
+            method=with_bias_step(
+                solver_for(method, batches, ends, confined=radius is not None), bias_step, bias
+            ),
             tol=gap,
             max_passes=1000 if max_passes is None else max_passes,
             time_limit=time_limit,
@@ -387,6 +440,7 @@ def fit(
         epsilon=epsilon,
         lam=lam,
         C=C,
+        radius=radius,
         bias=bias,
         bias_scale=bias_scale,
         weights=weights,

@@ -26,7 +26,10 @@ from gapsvm.losses import Loss, get_loss
 from gapsvm.modelfile import LinearModel, write_liblinear, write_model
 from gapsvm.problem import Bias, LinearProblem, check_weights
 from gapsvm.progress import ProgressBar
+from gapsvm.solvers.dual import SDCA
 from gapsvm.solvers.minibatch import MiniBatchSDCA
+from gapsvm.solvers.outer_bias import OuterBias
+from gapsvm.solvers.subgradient import Subgradient
 from gapsvm.trace import Checkpoint, Record, Status
 from gapsvm.train import SUBGRADIENT, Fit, Options, Training, subgradient, train_all
 
@@ -46,6 +49,7 @@ class FitRequest:
     epsilon: float
     lam: float | None
     C: float | None
+    radius: float | None
     bias: Bias
     bias_scale: float
     weights: Path | None
@@ -193,6 +197,7 @@ def _train(
         "sample_weight": weight,
         "bias": request.bias,
         "bias_scale": request.bias_scale,
+        "radius": np.inf if request.radius is None else request.radius,
     }
     saver = None
     if request.checkpoint is not None or request.resume is not None:
@@ -226,13 +231,26 @@ _PLAIN_BATCHES = {
     "sampler": "subsets",
     "sweeps": 1,
 }
+_PLAIN_ENDS = {"stop": "gap", "eps": 0.0, "delta": 0.5}
 
 
-def solver_for(method: str, batches: dict[str, Any]) -> Any:
-    """The method by name, or the solver that the mini-batch options describe; none is ignored."""
+def solver_for(
+    method: str, batches: dict[str, Any], ends: dict[str, Any] = _PLAIN_ENDS, confined: bool = False
+) -> Any:
+    """The method by name, or the solver that the options describe; none of them is ignored.
+
+    ``confined``: a radius is given, so that auto means proximal.
+    """
     changed = [name for name, plain in _PLAIN_BATCHES.items() if batches[name] != plain]
-    if not changed:
+    early = [name for name, plain in _PLAIN_ENDS.items() if ends[name] != plain]
+    if not changed and not early:
         return method
+    if method == "auto" and confined:
+        method = "proximal"
+    if early:
+        _check_ends(method, batches["average"], early[0], **ends)
+    if not changed:
+        return subgradient(method, 1, **ends)
     option = "--" + changed[-1].replace("_", "-")
     if method == "interior":
         raise ValueError(f"{option} is for sdca and the subgradient methods, not interior")
@@ -240,10 +258,44 @@ def solver_for(method: str, batches: dict[str, Any]) -> Any:
         if not set(changed) <= {"batch_size", "average", "sampler"}:
             raise ValueError(f"{option} is for the method sdca, not {method}")
         size = 1 if batches["batch_size"] == "auto" else batches["batch_size"]
-        return subgradient(method, size, average=batches["average"], sampler=batches["sampler"])
+        how = {"average": batches["average"], "sampler": batches["sampler"]}
+        return subgradient(method, size, **how, **ends)
     given = batches["sigma2"]
     number = given if given in (None, "bound", "estimate") else float(given)
     return MiniBatchSDCA(**{**batches, "sigma2": number})
+
+
+def with_bias_step(solver: Any, step: str, bias: Bias) -> Any:
+    """The solver, or the method of that name, with a treatment of the bias of docs/bias.md."""
+    if step == "gradient":
+        return solver
+    if bias != "free":
+        raise ValueError("--bias-step is for --bias free; the others leave nothing to choose")
+    named = {"sdca": SDCA(), **{name: subgradient(name, 1) for name in SUBGRADIENT}}
+    found = named.get(solver) if isinstance(solver, str) else solver
+    if step == "batch" and isinstance(found, Subgradient):
+        return replace(found, bias_step="batch")
+    if step == "outer" and isinstance(found, Subgradient | SDCA):
+        return OuterBias(found)
+    name = solver if isinstance(solver, str) else "sdca with mini-batches"
+    serial = " and sdca" if step == "outer" else ""
+    raise ValueError(f"--bias-step {step} is for the subgradient methods{serial}, not {name}")
+
+
+def _check_ends(
+    method: str, average: Any, option: str, stop: str, eps: float, delta: float
+) -> None:
+    """Refuses ``option``, or another way to end, where it would mean nothing."""
+    if method not in SUBGRADIENT:
+        raise ValueError(f"--{option} is for the subgradient methods, not {method}")
+    if stop == "gap" and method != "optimistic":
+        raise ValueError(f"--{option} needs --stop bound or sampled, or the method optimistic")
+    by_chance = stop == "sampled" or (method == "pegasos" and average == "random")
+    if delta != _PLAIN_ENDS["delta"] and not (by_chance or (method == "optimistic" and eps > 0)):
+        raise ValueError(
+            "--delta needs --stop sampled, a random iterate (--average random) of pegasos, or "
+            "the method optimistic with --eps"
+        )
 
 
 class _Saver:

@@ -36,6 +36,7 @@ _MANY_CLASSES = 100_000
 REFUSED = (
     *("gap", "C", "weights", "balanced", "seed", "trace", "checkpoint", "checkpoint_every"),
     *("resume", "label", "rule", "gamma", "sigma2", "form", "staleness", "sampler", "sweeps"),
+    *("radius", "stop", "eps", "delta", "bias_step"),
 )
 """Options of ``fit`` that mean nothing for a stream."""
 

@@ -52,6 +52,12 @@ class Rows:
     def is_sparse(self) -> bool:
         return isinstance(self.view, CSR)
 
+    def part(self, first: int, last: int) -> Dense | CSR:
+        """A view of the rows first … last."""
+        if isinstance(self.view, Dense):
+            return Dense(self.view.values[first:last])
+        return self.view._replace(indptr=self.view.indptr[first : last + 1])
+
     def to_scipy(self) -> Any:
         """The same memory as a NumPy array or a SciPy CSR matrix, for products with BLAS."""
         if isinstance(self.view, Dense):

@@ -51,7 +51,8 @@ class _LinearModel(CallbackSupportMixin, BaseEstimator):
         "rule": [StrOptions(set(RULES))],
         "tol": [Interval(Real, 0, None, closed="left")],
         "C": [Interval(Real, 0, None, closed="neither")],
-        "lam": [Interval(Real, 0, None, closed="neither"), None],
+        "lam": [Interval(Real, 0, None, closed="left"), None],
+        "radius": [Interval(Real, 0, None, closed="neither"), None],
         "fit_intercept": ["boolean"],
         "penalize_intercept": ["boolean"],
         "intercept_scaling": [Interval(Real, 0, None, closed="neither")],
@@ -67,6 +68,8 @@ class _LinearModel(CallbackSupportMixin, BaseEstimator):
         """``method`` and ``dual`` together; interior point is both primal and dual."""
         if self.dual == "auto" or not isinstance(self.method, str):
             return self.method
+        if self.dual and self.radius is not None:
+            raise ValueError("dual=True has no method that keeps to a radius; leave dual at 'auto'")
         allowed = _DUAL_METHODS if self.dual else _PRIMAL_METHODS
         if self.method == "auto":
             return "auto" if self.dual else PRIMAL
@@ -100,6 +103,8 @@ class _LinearModel(CallbackSupportMixin, BaseEstimator):
         n = X.shape[0]
         total = float(n if weight is None else weight.sum())
         lam = self.lam if self.lam is not None else 1.0 / (self.C * total)
+        if lam == 0 and self.radius is None:
+            raise ValueError("The 'lam' parameter may be 0 only where a radius is given.")
         seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
         callbacks = [self.callbacks] if callable(self.callbacks) else list(self.callbacks or ())
         options = Options(
@@ -135,6 +140,7 @@ class _LinearModel(CallbackSupportMixin, BaseEstimator):
                 fits, rows = train_all(
                     *(X, targets, loss, lam, options),
                     **weights,
+                    radius=math.inf if self.radius is None else self.radius,
                     warm=warm,
                     threads=threads,
                     watch=watch,
@@ -188,7 +194,7 @@ class _LinearModel(CallbackSupportMixin, BaseEstimator):
         status = Status[self.status_]
         if status is Status.INTERRUPTED:
             raise KeyboardInterrupt("the estimator holds the last certified model")
-        if status in (Status.CONVERGED, Status.PROMISED):
+        if status in (Status.CONVERGED, Status.PROMISED, Status.SETTLED):
             return
         advice = {
             Status.MAX_PASSES: "raise max_iter or tol",
@@ -309,6 +315,10 @@ class LinearSVC(ClassifierMixin, _LinearModel):
         Weight of the loss; ``lam = 1 / (C * sum of sample weights)``.
     lam : float, default=None
         λ of the mean convention; overrides C.
+    radius : float, default=None
+        The largest norm of the weights (a penalised intercept among them).  ``lam`` may then be 0:
+        the mean loss is minimised over that ball.  "auto" means "proximal" here, sdca and interior
+        cannot.
     multi_class : {"ovr", "crammer_singer"}, default="ovr"
         "crammer_singer": one problem over all classes, the loss of Crammer and Singer for "hinge"
         and the multinomial one for "logistic", by a subgradient method that hands out the average
@@ -327,7 +337,8 @@ class LinearSVC(ClassifierMixin, _LinearModel):
     warm_start : bool, default=False
         Start from the last fit's α if the number of rows is the same.
     n_jobs : int, default=None
-        Threads over the classes; None is one, -1 all cores.
+        Threads, over the classes or within one problem; None is one, -1 all cores.  The model does
+        not depend on it.
     random_state : int, RandomState or None, default=None
     verbose : int, default=0
     callbacks : callable or list of callables, default=None
@@ -338,8 +349,8 @@ class LinearSVC(ClassifierMixin, _LinearModel):
     coef_ : (1 or n_classes, n_features);  intercept_ : (1 or n_classes,)
     classes_, n_features_in_, feature_names_in_
     dual_coef_ : (1 or n_classes, n_samples)
-        α; ``coef_ = Σ s_i α_i y_i x_i / (lam * Σ s_i)``.  "crammer_singer": a distribution over
-        the classes for each row.
+        α; ``coef_ = Σ s_i α_i y_i x_i / (lam * Σ s_i)``, at most ``radius`` long.
+        "crammer_singer": a distribution over the classes for each row.
     dual_gap_ : float
         The certificate: objective minus minimum is at most this; the largest over classes.
     dual_gaps_ : (1 or n_classes,)
@@ -373,6 +384,7 @@ class LinearSVC(ClassifierMixin, _LinearModel):
         tol: float = 1e-3,
         C: float = 1.0,
         lam: float | None = None,
+        radius: float | None = None,
         multi_class: str = "ovr",
         fit_intercept: bool = True,
         penalize_intercept: bool = False,
@@ -395,6 +407,7 @@ class LinearSVC(ClassifierMixin, _LinearModel):
         self.tol = tol
         self.C = C
         self.lam = lam
+        self.radius = radius
         self.multi_class = multi_class
         self.fit_intercept = fit_intercept
         self.penalize_intercept = penalize_intercept
@@ -442,6 +455,8 @@ class LinearSVC(ClassifierMixin, _LinearModel):
                 "multi_class='crammer_singer' has no unpenalised intercept; set "
                 "penalize_intercept=True or fit_intercept=False"
             )
+        if self.radius is not None:
+            raise ValueError("multi_class='crammer_singer' has no radius; set lam or C alone")
         if self.dual is True:
             raise ValueError("multi_class='crammer_singer' has primal methods only, not dual=True")
         return _JOINT_LOSSES[self.loss]
@@ -550,6 +565,7 @@ class LinearSVR(RegressorMixin, _LinearModel):
         tol: float = 1e-3,
         C: float = 1.0,
         lam: float | None = None,
+        radius: float | None = None,
         fit_intercept: bool = True,
         penalize_intercept: bool = False,
         intercept_scaling: float = 1.0,
@@ -569,6 +585,7 @@ class LinearSVR(RegressorMixin, _LinearModel):
         self.tol = tol
         self.C = C
         self.lam = lam
+        self.radius = radius
         self.fit_intercept = fit_intercept
         self.penalize_intercept = penalize_intercept
         self.intercept_scaling = intercept_scaling

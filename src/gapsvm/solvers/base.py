@@ -143,6 +143,8 @@ def solve(
                 status = Status.MAX_PASSES
             elif now.promised:
                 status = Status.PROMISED
+            elif now.settled:
+                status = Status.SETTLED
             elif now.exhausted:
                 status = Status.STALLED
             elif loop.passes_to_go() > patience:
@@ -202,8 +204,8 @@ class _Loop:
         hint = self.solver.progress(self.problem, self.run.state).gap_hint
         if math.isnan(hint):
             return 0.0
-        due = 4.0 if not milestones else 2.0 * milestones[-1][0]
-        if self.passes >= due:
+        due, stale = (2.0 * milestones[-1][0], milestones[-1][1]) if milestones else (4.0, math.nan)
+        if self.passes >= due and hint != stale:
             milestones.append((self.passes, hint))
         if len(milestones) < 2:
             return 0.0

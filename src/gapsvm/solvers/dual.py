@@ -4,7 +4,10 @@ With w = w(α) kept, the step on row i maximises D over α_i alone (Takáč §4 
 
     a⁺ = clip(soft(t − z + q·a, ε)/(γ + q), lo, hi),   q = s_i(‖x_i‖² + ρ)/(λS)
 
-Rows whose α is held at a bound are left out for a while (shrinking), and come back in full passes.
+Rows whose α is held at a bound are dropped on the way (shrinking).  When the gap of the rest has
+fallen to a share of what it was, all rows are screened: one look in the order of memory, which
+costs a fraction of a pass in random order and leaves the rows to any number of threads, finds the
+duality gap and the rows that make it up, and the next passes go over those alone.
 A free bias is a constant feature with a proximal term (κ/2)(b − b_k)² whose centre b_k moves to b
 after each pass (Do's idea, on the bias alone), so that Σ s_i σ_i α_i → 0.
 """
@@ -22,6 +25,15 @@ from gapsvm.losses import FiveNumbers
 from gapsvm.problem import Iterate, LinearProblem
 from gapsvm.trace import Progress
 
+_NEGLIGIBLE = 0.01
+"""A row matters if its gap is above this share of the mean."""
+_PART_VALUES = 500_000
+"""Stored values of the parts in which rows are screened, whatever the number of threads."""
+_LONG_ROW = 64
+"""Stored values a row from which on rows are visited along streams, ..."""
+_STREAMS, _ROUNDS = 128, 4
+"""... so many, if there are rows for so many rounds."""
+
 
 @dataclass
 class SDCAState:
@@ -34,9 +46,11 @@ class SDCAState:
     centre: float
     """Of the proximal term of a free bias."""
     order: Any
-    """The rows of this pass; those still active are gathered at the front as it goes."""
+    """The rows of this pass first; those that stay are gathered at the front as it goes."""
     seed: Any
     active: int
+    """Rows of this pass."""
+    screening: bool = False
     position: int = 0
     kept: int = 0
     threshold: float = math.inf
@@ -44,7 +58,8 @@ class SDCAState:
     gap_sum: float = 0.0
     rows_visited: int = 0
     last_estimate: float = math.inf
-    full_estimate: float = math.inf
+    screened: float = math.inf
+    """The gap at the last screening, before the first as it was met in the first pass."""
     hint: float = math.inf
 
 
@@ -55,23 +70,29 @@ class SDCA:
     Parameters
     ----------
     shrinking : bool
-        Leave out rows whose α is held at a bound by more than the largest violation of the last
-        pass.  The certificate always looks at all rows.
+        Screen the rows and visit only those that matter; leave out on the way those whose α is
+        held at a bound by more than the largest violation of the last pass.  The certificate
+        always looks at all rows.
     recheck : float
-        A full pass follows when the gap of the active rows fell to this share of what it was at
-        the last full pass.
+        All rows are screened again when the gap of those visited fell to this share of what the
+        gap was at the last screening.
     alpha : array, optional
         Warm start.
     single : bool
         Keep w in float32: for weights wider than the cache, where a pass waits for w.  It drifts
         from w(α) by some 1e-7 of its length, which the certificate sees.
+    streams : int, optional
+        Visit rows along so many forward streams through memory instead of in a random order; 0:
+        at random.  By default for long rows, where memory pays for it and neighbours in the data
+        are less alike than in tables of short ones.
     """
 
     shrinking: bool = True
-    recheck: float = 0.05
+    recheck: float = 0.2
     alpha: Any = None
     bias: float = 0.0
     single: bool = False
+    streams: int | None = None
 
     def init(self, problem: LinearProblem, backend: Backend, rng: np.random.Generator) -> SDCAState:
         ratio = bias_ratio(problem)
@@ -87,6 +108,7 @@ class SDCA:
             order=order,
             seed=rng.integers(0, 2**64, size=1, dtype=np.uint64),
             active=order.size,
+            screening=self.shrinking and self.alpha is not None,
             hint=math.inf if self.alpha is None else 0.0,  # a warm start may be all there is to do
         )
 
@@ -99,15 +121,59 @@ class SDCA:
             state.hint = math.inf
         while state.rows_visited - start < max(1, budget // 16):  # passes over few rows are short
             left = budget - (state.rows_visited - start)
-            self._part_of_a_pass(problem, state, backend, left, ratio)
+            if not state.screening:
+                self._part_of_a_pass(problem, state, backend, left, ratio)
+            elif self._part_of_a_screening(problem, state, backend, left):
+                break  # the gap is known now: let the loop see it
         return state
+
+    def _part_of_a_screening(
+        self, problem: LinearProblem, state: SDCAState, backend: Backend, rows: int
+    ) -> bool:
+        """Up to so many rows; returns whether all have been looked at."""
+        size = problem.rows_for(_PART_VALUES)
+        stop = min(problem.n_rows, state.position + rows)
+        floor = _NEGLIGIBLE * min(state.screened, state.last_estimate)
+
+        def part(first: int) -> tuple[Any, float]:
+            last = min(first + size, stop)
+            found = np.empty(last - first, dtype=np.uint32)
+            count, gap = backend.screen(
+                problem.rows.view,
+                problem.loss.curve,
+                state.table,
+                first,
+                last,
+                state.w,
+                state.bias,
+                0.0 if math.isinf(floor) else floor,
+                found,
+            )
+            return found[:count], gap
+
+        for found, gap in backend.map(part, range(state.position, stop, size)):
+            state.order[state.kept : state.kept + found.size] = found
+            state.kept += found.size
+            state.gap_sum += gap
+        state.rows_visited += stop - state.position
+        state.position = stop
+        if stop < problem.n_rows:
+            return False
+        state.hint = state.screened = max(0.0, problem.lam * state.gap_sum)
+        state.active, state.threshold, state.screening = state.kept, math.inf, False
+        if state.active == 0:  # nobody's gap is above the others'
+            state.order = _rows_with_weight(problem)
+            state.active = state.order.size
+        state.position = state.kept = 0
+        state.gap_sum = 0.0
+        return True
 
     def _part_of_a_pass(
         self, problem: LinearProblem, state: SDCAState, backend: Backend, rows: int, ratio: float
     ) -> None:
         """Up to so many rows, but not beyond the middle or the end of the pass."""
         if state.position == 0:
-            backend.shuffle(state.order, state.active, state.seed)
+            self._new_order(problem, state, backend)
         middle = (state.active + 1) // 2
         stop = min(state.position + rows, middle if state.position < middle else state.active)
         state.kept, state.bias, worst, gap = backend.sdca_steps(
@@ -132,6 +198,16 @@ class SDCA:
         elif stop == middle:
             state.hint = self._extrapolated(problem, state, state.active / middle, age=0.25)
 
+    def _new_order(self, problem: LinearProblem, state: SDCAState, backend: Backend) -> None:
+        streams = self.streams
+        if streams is None:
+            long = problem.rows.n_stored >= _LONG_ROW * problem.n_rows
+            streams = _STREAMS if long else 0
+        if state.active > _ROUNDS * streams > 0:
+            backend.interleave(state.order, state.active, problem.n_rows, streams, state.seed)
+        else:
+            backend.shuffle(state.order, state.active, state.seed)
+
     @staticmethod
     def _extrapolated(problem: LinearProblem, state: SDCAState, share: float, age: float) -> float:
         """The gap by now: rows were judged when visited, ``age`` passes ago on average."""
@@ -143,18 +219,12 @@ class SDCA:
     def _end_pass(self, problem: LinearProblem, state: SDCAState) -> None:
         """Judge the pass, choose the rows of the next one, move the centre of a free bias."""
         estimate = max(0.0, problem.lam * state.gap_sum)  # not below zero by rounding
+        if self.shrinking:
+            state.screened = estimate if math.isinf(state.screened) else state.screened
+            state.screening = state.kept == 0 or estimate <= self.recheck * state.screened
+            state.active, state.threshold = state.kept, state.worst
         state.hint = self._extrapolated(problem, state, 1.0, age=0.5)
         state.last_estimate = estimate
-        was_full = state.active == state.order.size
-        if was_full:
-            state.full_estimate = estimate
-        state.active = state.kept
-        state.threshold = state.worst if self.shrinking else math.inf
-        stale = not was_full and estimate <= self.recheck * state.full_estimate
-        if stale or state.active == 0:
-            # The threshold stays: rows that are still held are seen once and left out again.
-            state.order = _rows_with_weight(problem)
-            state.active, state.last_estimate = state.order.size, math.inf
         if problem.bias == "free":
             state.bias, state.centre = 2.0 * state.bias - state.centre, state.bias
         state.position = state.kept = 0
@@ -183,6 +253,7 @@ def dual_start(
     problem: LinearProblem, backend: Backend, ratio: float, alpha: Any, bias: float
 ) -> tuple[Any, Any, float, float]:
     """(table, w, bias, centre of the bias) at zero, or at the best multiple of a given α."""
+    problem.refuse_radius("sdca")
     curve = problem.loss.curve
     table = np.empty(4 * problem.n_rows)
     table[0::4] = 0.0 if alpha is None else np.clip(alpha, curve.lo, curve.hi)

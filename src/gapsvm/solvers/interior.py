@@ -63,6 +63,7 @@ class InteriorPoint:
     def init(
         self, problem: LinearProblem, backend: Backend, rng: np.random.Generator
     ) -> InteriorState:
+        problem.refuse_radius("interior")
         curve = problem.loss.curve
         if not isinstance(curve, FiveNumbers):
             raise ValueError(

@@ -28,7 +28,7 @@ from gapsvm.solvers.subgradient import (
 class MulticlassSubgradient(Subgradient):
     """Stochastic subgradient steps on a ``MulticlassProblem``; the defaults are Pegasos.
 
-    Parameters are those of ``Subgradient``, but for the rule "optimistic" and stop="bound".
+    Parameters are those of ``Subgradient``, but for the rule "optimistic" and ``stop``.
     Projection is onto ‖W‖ ≤ √(P₀/λ), where W* lies (docs/design.md).
 
     The certificate takes A_i as the mean of a*(z_i) over the visits of row i, for a row never
@@ -42,8 +42,10 @@ class MulticlassSubgradient(Subgradient):
         super().__post_init__()
         if self.rule == "optimistic":
             raise ValueError("the optimistic method is for LinearProblem only; try 'proximal'")
-        if self.stop == "bound":
-            raise ValueError("stop='bound' is for LinearProblem only")
+        if self.stop != "gap":
+            raise ValueError(f"stop={self.stop!r} is for LinearProblem only")
+        if self.bias_step != "gradient":
+            raise ValueError("bias_step is for a free bias, which a MulticlassProblem has not")
 
     def init(self, problem: Any, backend: Backend, rng: np.random.Generator) -> SubgradientState:
         if not isinstance(problem, MulticlassProblem):

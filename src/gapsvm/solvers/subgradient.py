@@ -19,13 +19,14 @@ from gapsvm.bounds import (
     do_phase_iterations,
     do_theorem2_iterations,
     do_theorem4_counts,
+    pegasos_footnote1_rows,
     pegasos_lemma3_iterations,
     pegasos_theorem1_iterations,
     takac_theorem1_iterations,
 )
 from gapsvm.losses import FiveNumbers
 from gapsvm.problem import Iterate, LinearProblem
-from gapsvm.rules import RULES, Scale, StepRule
+from gapsvm.rules import RULES, Scale, StepRule, check_curvature
 from gapsvm.spectral import beta, sigma2
 from gapsvm.trace import Progress
 
@@ -33,7 +34,10 @@ Average = Literal["uniform", "tail", "decaying", "random"]
 Sampler = Literal["subsets", "multisets", "permutation", "fixed"]
 AVERAGES = (None, "uniform", "tail", "decaying", "random")
 SAMPLERS = ("subsets", "multisets", "permutation", "fixed")
-_CHUNK_INDICES = 1 << 20
+BIAS_STEPS = ("gradient", "batch")
+STOPS = ("gap", "bound", "sampled")
+_CHUNK_INDICES = 1 << 15
+"""Row numbers drawn at a time: they and their rates stay in cache."""
 _WEIGHT_OF_PAST = 0.9
 _PASSES_FORESEEN = 100
 
@@ -69,9 +73,18 @@ class SubgradientState:
     chosen: int = 1
     """Random iterate: the last t whose w_t was kept, or will be, counted in this phase."""
     promised_at: int = 0
-    """The step after which a theorem promises ε; 0 if nobody asked."""
+    """The step after which a theorem promises ε, or at which the output is judged next; 0 if nobody
+    asked."""
     kept_promise: bool = False
     """That step is done, or a phase of the optimistic method."""
+    settled: bool = False
+    """The output was judged twice with the same result."""
+    judged: float = math.inf
+    """The objective of the output on the sampled rows when it was judged last."""
+    rival: Any = None
+    """The second attempt at a random iterate, ..."""
+    rival_chosen: int = 1
+    """... and its ``chosen``."""
 
 
 @dataclass(frozen=True)
@@ -88,6 +101,7 @@ class Subgradient:
     projection : bool or float
         Project after each step, onto a ball of that radius; True: for the hinge onto the paper's
         ‖w‖ ≤ 1/√λ (eq. 6), for other losses onto ‖w‖ ≤ √(2P₀/λ), which follows from P(w*) ≤ P₀.
+        A problem with a radius is always projected, onto its ball if that is smaller.
     average : None, "uniform", "tail", "decaying" or "random"
         What is certified: the last iterate, the mean of all, the mean of the later half or so
         (Takáč Algorithm 1), w̄ ← 0.9w̄ + 0.1w as in that paper's experiments, or an iterate drawn
@@ -103,16 +117,28 @@ class Subgradient:
         order for all passes.
     horizon : int, optional
         Steps of the whole run, for the rules that need to know; by default 100 passes.
-    stop : "gap" or "bound"
+    stop : "gap", "bound" or "sampled"
         "bound": end after the steps for which a theorem promises ε, if the gap is not reached
         before: Pegasos Theorem 1 for the uniform average and Lemma 3 for a random iterate, Takáč
         Theorem 1 for the tail, Do Theorem 2 for the rules proximal and bound.
+        "sampled": the objective is judged on O(1/(λε)) rows (Pegasos, footnote 1; all rows if they
+        are fewer).  Of Pegasos with a random iterate two attempts are kept for the steps of Lemma 3
+        with ε/2, and the better one on the sample is handed out.  The uniform and the tail average
+        are judged each time the steps have doubled, and the fit ends when the objective moved by
+        no more than ε: if errors fall as 1/t that is how far it still is from the optimum; it is
+        an estimate, not a promise.
     eps, delta : float
         ε of ``stop="bound"`` (in expectation; for a random iterate of Pegasos with probability
-        (1 − δ)/2, so try two).  Optimistic: a phase that ends without leaving its ball promises ε
+        (1 − δ)/2, so try two) and of "sampled" (two attempts: with probability ¾(1 − δ)²; δ is also
+        that of the sample).  Optimistic: a phase that ends without leaving its ball promises ε
         with probability 1 − δ; with ε = 0, as in the paper's experiments, none ends by itself.
     keep_w : bool
         Optimistic: w stays when R grows, which the bound allows; as printed it starts at zero.
+    single : bool
+        Keep w in float32 between steps: faster where it outgrows the cache.
+    bias_step : "gradient" or "batch"
+        How a free bias moves: by a subgradient step of its own, or to the minimum over b of the
+        loss of each batch, of two rows at least (docs/bias.md; ``OuterBias`` is a third way).
     """
 
     batch_size: int = 1
@@ -122,10 +148,12 @@ class Subgradient:
     rule: str | StepRule = "pegasos"
     sampler: Sampler = "subsets"
     horizon: int | None = None
-    stop: Literal["gap", "bound"] = "gap"
+    stop: Literal["gap", "bound", "sampled"] = "gap"
     eps: float = 0.0
     delta: float = 0.5
     keep_w: bool = False
+    single: bool = False
+    bias_step: Literal["gradient", "batch"] = "gradient"
 
     def __post_init__(self) -> None:
         if isinstance(self.rule, str) and self.rule not in (*RULES, "optimistic"):
@@ -135,10 +163,28 @@ class Subgradient:
             raise ValueError(f"average must be one of {AVERAGES}, got {self.average!r}")
         if self.sampler not in SAMPLERS:
             raise ValueError(f"sampler must be one of {', '.join(SAMPLERS)}, got {self.sampler!r}")
-        if self.stop not in ("gap", "bound") or (self.stop == "bound" and not self.eps > 0):
-            raise ValueError(f"stop must be 'gap', or 'bound' with eps > 0, got {self.stop!r}")
+        if self.stop not in STOPS or (self.stop != "gap" and not self.eps > 0):
+            raise ValueError(
+                f"stop must be 'gap', or 'bound' or 'sampled' with eps > 0, got {self.stop!r}"
+            )
+        if self.stop == "sampled" and self.average not in ("uniform", "tail", "random"):
+            raise ValueError(
+                "stop='sampled' needs average 'uniform', 'tail' or 'random': the output of "
+                f"{self.average!r} goes up and down too much to be judged twice"
+            )
+        if self.stop != "gap" and self.rule == "optimistic":
+            raise ValueError("the optimistic method stops by itself where eps > 0: leave out stop")
         if self.projection is not True and not self.projection >= 0:
             raise ValueError(f"projection must be a bool or a radius, got {self.projection!r}")
+        if self.bias_step not in BIAS_STEPS:
+            names = ", ".join(BIAS_STEPS)
+            raise ValueError(f"bias_step must be one of {names}, got {self.bias_step!r}")
+        if self.bias_step == "batch" and self.batch_size < 2:
+            raise ValueError(
+                "bias_step='batch' needs batch_size >= 2: one row alone is met by a bias at no loss"
+            )
+        if self.bias_step == "batch" and self.stop == "bound":
+            raise ValueError("stop='bound' knows no theorem for bias_step='batch'")
 
     def init(
         self, problem: LinearProblem, backend: Backend, rng: np.random.Generator
@@ -146,70 +192,130 @@ class Subgradient:
         n, d = problem.rows.shape
         if not 1 <= self.batch_size <= n:
             raise ValueError(f"batch_size must be between 1 and n = {n}, got {self.batch_size}")
+        if self.bias_step == "batch" and problem.bias != "free":
+            raise ValueError(f"bias_step='batch' is for a free bias; this one is {problem.bias!r}")
         table = np.zeros(4 * n)
         table[2::4] = problem.sign * problem.weight * (n / problem.total_weight)
         table[3::4] = problem.t
         sums = self.average in ("uniform", "tail", "decaying")
-        smallest = min(1.0, 1.0 / math.sqrt(problem.lam))
-        if self.rule == "optimistic" and self.eps > 0:  # smaller ones would be left at once
-            while smallest < math.sqrt(2.0 * self.eps / problem.lam):
-                smallest *= math.sqrt(2.0)
         state = SubgradientState(
             table=table,
-            v=np.zeros(d),
+            v=np.zeros(d, dtype=np.float32 if self.single else np.float64),
             u=np.zeros(d if sums else 0),
             scalars=np.array([1.0, 0.0, 0.0, 0.0, 1.0, 0.0]),
             order=np.arange(n, dtype=np.uint32),
             seed=rng.integers(0, 2**64, size=1, dtype=np.uint64),
             earlier=np.zeros(d + 1 if self.average in ("tail", "random") else 0),
-            R=smallest if self.rule == "optimistic" else self._ball(problem),
+            R=self._first_guess(problem) if self.rule == "optimistic" else self._ball(problem),
         )
         state.key = int(state.seed[0])
         if self.stop == "bound":
-            state.promised_at = self._promised_steps(problem, backend)
+            state.promised_at = self._promised_steps(problem, backend, self.eps)
+        elif self.stop == "sampled" and self.average == "random":
+            if self.rule != "pegasos":
+                raise ValueError("stop='sampled' has two attempts for rule='pegasos' alone")
+            state.promised_at = self._promised_steps(problem, backend, self.eps / 2)
+            state.rival = np.zeros(d + 1)
+        elif self.stop == "sampled":
+            state.promised_at = math.ceil(len(self._sample(problem, state)) / self.batch_size)
         if self.sampler == "fixed":
             backend.shuffle(state.order, n, state.seed)
         return state
 
+    def _first_guess(self, problem: LinearProblem) -> float:
+        """R of the first phase of Algorithm 3."""
+        check_curvature(problem.lam, "optimistic")
+        smallest = min(1.0, 1.0 / math.sqrt(problem.lam))
+        while smallest < math.sqrt(2.0 * self.eps / problem.lam):  # it would be left at once
+            smallest *= math.sqrt(2.0)
+        return smallest
+
     def radius(self, problem: LinearProblem) -> float:
         """Of the ball that iterates are projected onto; infinite for none."""
-        if self.rule == "optimistic" and self.projection is False:
-            return self._ball(problem)  # Algorithm 3 always projects
-        return self._ball(problem) if self.projection else math.inf
+        confined = getattr(problem, "radius", math.inf) < math.inf
+        always = confined or self.rule == "optimistic"  # Algorithm 3 projects as printed
+        return self._ball(problem) if self.projection or always else math.inf
+
+    def _projection(self, problem: LinearProblem) -> tuple[float, float]:
+        """r and ν of the set ‖w‖² + νb² ≤ r² that (w, b) is projected onto.
+
+        A free bias is not in the ball of w, but the best one is at most max|t| + ‖w‖·max‖x‖, and
+        a step of 1/(λt) would throw it far beyond.
+        """
+        R = self.radius(problem)
+        if problem.bias == "penalized":
+            return R, 1.0 / problem.bias_ratio
+        if problem.bias == "none" or math.isinf(R) or not math.isinf(problem.radius):
+            return R, 0.0
+        reach = float(np.max(np.abs(problem.t))) + R * math.sqrt(problem.largest_sq_norm)
+        return math.sqrt(2.0) * R, (R / reach) ** 2 if reach else 0.0
 
     def _ball(self, problem: LinearProblem) -> float:
         if self.projection is not True and self.projection > 0:
-            return float(self.projection)
+            return min(float(self.projection), problem.radius)
+        if problem.lam == 0:
+            return problem.radius
         if problem.loss.name == "hinge":
-            return float(1.0 / math.sqrt(problem.lam))
-        return float(math.sqrt(2.0 * problem.primal_at_zero / problem.lam)) or 1.0
+            return min(1.0 / math.sqrt(problem.lam), problem.radius)
+        return min(math.sqrt(2.0 * problem.primal_at_zero / problem.lam) or 1.0, problem.radius)
 
     def _scale(self, problem: LinearProblem, R: float) -> Scale:
         """λ, R, and G: the longest row times the largest slope in the ball, plus λ·(its radius)."""
+        G = self._longest_pull(problem) + problem.lam * self._ball(problem)
+        horizon = self.horizon or max(1, _PASSES_FORESEEN * problem.n_rows // self.batch_size)
+        return Scale(problem.lam, G or 1.0, R, horizon)
+
+    def _longest_pull(self, problem: LinearProblem) -> float:
+        """The longest subgradient of a row's loss within the ball."""
         ball = self._ball(problem)
-        longest = math.sqrt(float(np.max(problem.sq_norms, initial=0.0)))
+        longest = math.sqrt(problem.largest_sq_norm + problem.bias_ratio)
         slope, curve = 1.0, problem.loss.curve
         if isinstance(curve, FiveNumbers):
             slope = max(curve.hi, -curve.lo)
             if math.isinf(slope):
                 slope = (float(np.max(np.abs(problem.t))) + longest * ball) / curve.gamma
         heaviest = float(np.max(problem.weight)) * problem.n_rows / problem.total_weight
-        G = max(heaviest, 1.0) * longest * slope + problem.lam * ball
-        horizon = self.horizon or max(1, _PASSES_FORESEEN * problem.n_rows // self.batch_size)
-        return Scale(problem.lam, G or 1.0, R, horizon)
+        return max(heaviest, 1.0) * longest * slope
 
     def advance(
         self, problem: LinearProblem, state: SubgradientState, backend: Backend, budget: int
     ) -> SubgradientState:
         left = max(1, budget // self.batch_size)
-        while left > 0 and not state.kept_promise:
+        while left > 0 and not (state.kept_promise or state.settled):
             chunk = max(1, _CHUNK_INDICES // self.batch_size)
             steps = min(left, chunk, self._steps_to_window(state))
             if state.promised_at:
                 steps = min(steps, state.promised_at - state.steps)
             left -= self._steps(problem, state, backend, steps)
-            state.kept_promise |= state.steps == state.promised_at > 0
+            if state.steps == state.promised_at > 0:
+                self._judge(problem, state)
         return state
+
+    def _judge(self, problem: LinearProblem, state: SubgradientState) -> None:
+        """At the step of the theorem, or when the steps have doubled since the last time."""
+        state.kept_promise = self.stop == "bound" or state.rival is not None
+        if self.stop == "bound":
+            return
+        rows = self._sample(problem, state)
+        now = problem.sampled_objective(rows, *self._output(state))
+        if state.rival is not None:
+            if problem.sampled_objective(rows, state.rival[:-1], state.rival[-1]) < now:
+                state.earlier, state.rival = state.rival, state.earlier
+            return
+        state.settled = abs(state.judged - now) <= self.eps
+        state.judged = now
+        state.promised_at *= 2
+
+    def _sample(self, problem: LinearProblem, state: SubgradientState) -> Any:
+        """The rows that judge, the same ones whenever asked; all of them where that is less."""
+        n = problem.n_rows
+        longest = self._longest_pull(problem)
+        if problem.lam == 0 or longest == 0:
+            return np.arange(n)
+        size = pegasos_footnote1_rows(self.eps / 2, lam=problem.lam, R=longest, delta=self.delta)
+        if size >= n:
+            return np.arange(n)
+        return np.random.default_rng([state.key, 0]).integers(n, size=size)
 
     def _steps(
         self, problem: LinearProblem, state: SubgradientState, backend: Backend, steps: int
@@ -231,20 +337,23 @@ class Subgradient:
         leave_at = math.inf
         if self.rule == "optimistic":
             leave_at = state.R - math.sqrt(2.0 * self.eps / problem.lam)
+        radius, bias_norm = self._projection(problem)
+        batch_bias = self.bias_step == "batch"
+        take_steps = backend.batch_bias_steps if batch_bias else backend.subgradient_steps
         done = int(
-            backend.subgradient_steps(
+            take_steps(
                 problem.rows.view,
                 problem.loss.curve,
                 state.table,
                 batches,
                 rates.eta,
                 decay,
-                ones if free else decay,
+                decay if problem.bias == "penalized" else ones,
                 past * ones,
                 (1.0 - past if self.average == "decaying" else 1.0) * ones,
                 ratio,
-                1.0 / ratio if problem.bias == "penalized" else 0.0,
-                self.radius(problem),
+                bias_norm,
+                radius,
                 leave_at,
                 state.v,
                 state.u,
@@ -260,24 +369,29 @@ class Subgradient:
             state.kept_promise = True
         return done
 
-    def _promised_steps(self, problem: LinearProblem, backend: Backend) -> int:
+    def _promised_steps(self, problem: LinearProblem, backend: Backend, eps: float) -> int:
         """The T of the theorem for this rule and output."""
-        lam, eps = problem.lam, self.eps
-        scale = self._scale(problem, self._ball(problem))
-        longest = (scale.G - lam * self._ball(problem)) or 1.0  # the longest subgradient of a loss
+        if problem.bias == "free":
+            raise ValueError("no theorem is about a free bias; penalise it or leave it out")
+        if self.sampler not in ("subsets", "multisets"):
+            raise ValueError(f"no theorem is about sampler={self.sampler!r}; choose 'subsets'")
+        lam, ball = problem.lam, self._ball(problem)
+        scale = self._scale(problem, ball)
+        longest = self._longest_pull(problem) or 1.0
+        projected = self.radius(problem) <= 1.0 / math.sqrt(lam) if lam else True
         mean = self.average in ("uniform", "random")
         if self.rule in ("proximal", "bound") and mean:
             return do_theorem2_iterations(eps, lam=lam, G=scale.G, R=scale.R)
         if self.rule == "pegasos" and self.average == "uniform":
-            projected = bool(self.projection)
             return pegasos_theorem1_iterations(eps, lam=lam, R=longest, projected=projected)
         if self.rule == "pegasos" and self.average == "random":
             return pegasos_lemma3_iterations(
-                eps, lam=lam, R=max(1.0, longest), delta=self.delta, projected=bool(self.projection)
+                eps, lam=lam, R=max(1.0, longest), delta=self.delta, projected=projected
             )
         if self.rule == "pegasos" and self.average == "tail":
-            square = float(np.max(problem.sq_norms, initial=0.0)) or 1.0  # rows of norm 1, λ/r²
-            share = min(1.0, sigma2(problem.rows, backend).value / square)
+            ratio = problem.bias_ratio
+            square = float(np.max(problem.sq_norms, initial=0.0)) + ratio or 1.0  # norm 1, λ/r²
+            share = min(1.0, (sigma2(problem.rows, backend).value + ratio) / square)
             interaction = beta(self.batch_size, problem.n_rows, share)
             return takac_theorem1_iterations(
                 eps,
@@ -321,9 +435,9 @@ class Subgradient:
     def _batches(self, state: SubgradientState, backend: Backend, steps: int) -> Any:
         batches = np.empty((steps, self.batch_size), dtype=np.uint32)
         n = state.order.size
-        if self.sampler == "subsets":
+        if self.sampler == "subsets" and self.batch_size > 1:
             backend.draw_subsets(state.order, batches, state.seed)
-        elif self.sampler == "multisets":
+        elif self.sampler in ("subsets", "multisets"):
             backend.draw_multisets(n, batches, state.seed)
         else:
             flat, at, filled = batches.ravel(), state.steps * self.batch_size, 0
@@ -353,16 +467,25 @@ class Subgradient:
 
     @staticmethod
     def _steps_to_choice(state: SubgradientState, done: int) -> int:
-        """Steps until an iterate takes the place of the one kept; it does so here if it is time.
+        """Steps until an iterate takes the place of one kept; it does so here if it is time.
 
         w_t replaces the one before with probability 1/t, so that each of w_1, …, w_T is kept with
         the same; the next t to do so after s exceeds any j with probability s/j.
         """
+
+        def next_choice(*attempt: int) -> int:
+            draw = np.random.default_rng([state.key, state.phases, done + 1, *attempt])
+            return math.floor((done + 1) / (1.0 - draw.random())) + 1
+
         if state.chosen == done + 1:
             state.earlier[:] = np.append(state.scalars[0] * state.v, state.scalars[2])
-            draw = np.random.default_rng([state.key, state.phases, state.chosen])
-            state.chosen = math.floor(state.chosen / (1.0 - draw.random())) + 1
-        return state.chosen - 1 - done
+            state.chosen = next_choice()
+        if state.rival is None:
+            return state.chosen - 1 - done
+        if state.rival_chosen == done + 1:
+            state.rival[:] = np.append(state.scalars[0] * state.v, state.scalars[2])
+            state.rival_chosen = next_choice(1)
+        return min(state.chosen, state.rival_chosen) - 1 - done
 
     @staticmethod
     def _sums(state: SubgradientState) -> Any:
@@ -388,10 +511,12 @@ class Subgradient:
     def iterate(self, problem: LinearProblem, state: SubgradientState) -> Iterate:
         visits, mass = state.table[0::4], state.table[1::4]
         w, bias = self._output(state)
-        return Iterate(w, bias, mass / np.maximum(visits, 1.0), try_combination=True)
+        mean, curve = mass / np.where(visits > 0, visits, 1.0), problem.loss.curve
+        alpha = np.clip(mean, curve.lo, curve.hi)  # by rounding a mean may leave the box
+        return Iterate(w, bias, alpha, try_combination=True)
 
     def progress(self, problem: LinearProblem, state: SubgradientState) -> Progress:
-        return Progress(state.rows_visited, promised=state.kept_promise)
+        return Progress(state.rows_visited, promised=state.kept_promise, settled=state.settled)
 
 
 Pegasos = Subgradient

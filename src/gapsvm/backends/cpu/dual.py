@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from gapsvm.backends.cpu.jit import kernel, prefetch
-from gapsvm.backends.cpu.losses import row_step, value_and_conjugate
+from gapsvm.backends.cpu.losses import is_free, row_step, value_and_conjugate
 from gapsvm.backends.cpu.rows import prefetch_row, row_axpy, row_dot
 
 _ONE, _TWO, _THREE, _FOUR = (np.uint64(k) for k in (1, 2, 3, 4))
@@ -57,15 +57,26 @@ def sdca_steps(X, loss, table, order, start, stop, kept, w, bias, ratio, thresho
 
 
 @kernel
-def shuffle(order, count, seed):
-    """Fisher–Yates on order[:count] by splitmix64.  Modified in place: order and seed[0]."""
-    state = seed[0]
-    for k in range(count - 1, 0, -1):
-        state += np.uint64(0x9E3779B97F4A7C15)
-        x = state
-        x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        x = x ^ (x >> np.uint64(31))
-        j = np.int64(((x >> np.uint64(32)) * np.uint64(k + 1)) >> np.uint64(32))
-        order[k], order[j] = order[j], order[k]
-    seed[0] = state
+def screen(X, loss, table, start, stop, w, bias, floor, found):
+    """Rows start … stop in the order of memory, none of them moved: their gaps, and whose matter.
+
+    Given     table, w, bias as in ``sdca_steps``.
+    Modified  found: the rows whose Fenchel gap φ(z_i) + φ*(−α_i) + α_i z_i is above floor, and
+              those whose α is free to follow w.
+    Returns   how many these are, Σ |c_i|·(Fenchel gap of row i), which is the duality gap over λ.
+    """
+    count = 0
+    total = 0.0
+    for i in range(np.uint64(start), np.uint64(stop)):
+        k = _FOUR * i
+        a, c, t = table[k], table[k + _TWO], table[k + _THREE]
+        z = row_dot(X, i, w) + bias
+        if c < 0:
+            z = -z
+        value, conjugate = value_and_conjugate(loss, z, a, t)
+        gap = value + conjugate + a * z
+        total += abs(c) * gap
+        if c != 0.0 and (gap > floor or is_free(loss, a)):
+            found[count] = i
+            count += 1
+    return count, total

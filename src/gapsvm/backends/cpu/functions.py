@@ -1,6 +1,8 @@
 """The functions of the compiled backend, in one list."""
 
-from gapsvm.backends.cpu.dual import sdca_steps, shuffle
+from gapsvm.backends.cpu.batch_bias import balanced_pulls, batch_bias_steps
+from gapsvm.backends.cpu.draws import draw_multisets, draw_subsets, interleave, shuffle
+from gapsvm.backends.cpu.dual import screen, sdca_steps
 from gapsvm.backends.cpu.evaluate import (
     combination,
     evaluate,
@@ -9,12 +11,7 @@ from gapsvm.backends.cpu.evaluate import (
     sq_norms,
 )
 from gapsvm.backends.cpu.gram import weighted_gram
-from gapsvm.backends.cpu.minibatch import (
-    block_steps,
-    draw_multisets,
-    draw_subsets,
-    minibatch_steps,
-)
+from gapsvm.backends.cpu.minibatch import block_steps, minibatch_steps
 from gapsvm.backends.cpu.multiclass import (
     multiclass_combination,
     multiclass_scores,
@@ -25,18 +22,22 @@ from gapsvm.backends.cpu.subgradient import balance, subgradient_steps
 
 __all__ = [
     "balance",
+    "balanced_pulls",
+    "batch_bias_steps",
     "block_steps",
     "combination",
     "draw_multisets",
     "draw_subsets",
     "evaluate",
     "gram_product",
+    "interleave",
     "margins",
     "minibatch_steps",
     "multiclass_combination",
     "multiclass_scores",
     "multiclass_steps",
     "progressive_steps",
+    "screen",
     "sdca_steps",
     "shuffle",
     "sq_norms",

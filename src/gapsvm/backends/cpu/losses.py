@@ -37,6 +37,10 @@ def row_step(loss, a, z, t, q):
     """
 
 
+def is_free(loss, a):
+    """Whether a is at no bound and no kink, so that it follows z wherever that goes."""
+
+
 @register_jitable
 def _sigmoid(u):
     """1/(1 + e^−u) without overflow, and exact near 0 and 1."""
@@ -89,6 +93,14 @@ def _value_and_conjugate(loss, z, a, t):
             return value, -t * a + loss.eps * abs(a) + 0.5 * loss.gamma * a * a
 
         return five
+
+
+@overload(is_free, jit_options=_INLINE)
+def _is_free(loss, a):
+    if _is_logit(loss):
+        return lambda loss, a: True
+    else:
+        return lambda loss, a: a != 0.0 and a != loss.lo and a != loss.hi
 
 
 @overload(row_step, jit_options=_INLINE)

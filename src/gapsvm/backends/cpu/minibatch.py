@@ -22,41 +22,6 @@ _NOTHING = 1e-14  # share of a step that is rounding
 
 
 @register_jitable
-def _below(state, count):
-    """The next state of splitmix64 and a number below ``count``."""
-    state += np.uint64(0x9E3779B97F4A7C15)
-    x = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    x = x ^ (x >> np.uint64(31))
-    return state, np.int64(((x >> np.uint64(32)) * np.uint64(count)) >> np.uint64(32))
-
-
-@kernel
-def draw_subsets(order, batches, seed):
-    """Fill each row of ``batches`` with a uniform subset, the first places of a partial shuffle.
-
-    ``order`` is any permutation of the rows and stays one.  Modified in place: all three.
-    """
-    state = seed[0]
-    for k in range(batches.shape[0]):
-        for j in range(batches.shape[1]):
-            state, other = _below(state, order.size - j)
-            order[j], order[j + other] = order[j + other], order[j]
-            batches[k, j] = order[j]
-    seed[0] = state
-
-
-@kernel
-def draw_multisets(n, batches, seed):
-    """Fill ``batches`` with row numbers below n, drawn independently.  Modified: both arrays."""
-    state = seed[0]
-    for k in range(batches.shape[0]):
-        for j in range(batches.shape[1]):
-            state, batches[k, j] = _below(state, n)
-    seed[0] = state
-
-
-@register_jitable
 def _look(X, loss, table, rows, at, stop, size, w, bias, beta, z, old, new, movers, u, fused):
     """The margins of a batch and the steps it proposes.
 

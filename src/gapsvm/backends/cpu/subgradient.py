@@ -25,7 +25,7 @@ def subgradient_steps(
               w = scale·v and, if u is not empty, the average w̄ = p·v + r·u, so that a step costs
               the nonzeros of its batch (Pegasos §2.4): before step k, w̄ ← keep_k·w̄ + gain_k·w.
               bias ← decay_bias_k·bias + ratio·(mean of s_i σ_i a*), averaged alike.
-              Π onto ‖w‖² + bias_norm·bias² ≤ radius², radius = inf for none.
+              Π onto ‖w‖² + bias_norm·bias² ≤ radius², of w alone if bias_norm = 0; inf for none.
               After a step to ‖w‖ ≥ leave_at the rest is left undone (Do's Algorithm 3).
     Returns   the steps done.
     Modified  table, v, u, scalars = (scale, ‖v‖², bias, p, r, average bias).
@@ -39,6 +39,10 @@ def subgradient_steps(
         if u.size > 0:
             p, r = keep[k] * p + gain[k] * scale, keep[k] * r
             mean_bias = keep[k] * mean_bias + gain[k] * bias
+        # All divisions here, not between a row's margin and its step: the next row waits for that.
+        smaller = scale * decay[k]
+        rate = eta[k] / size
+        push = rate / smaller
         total = 0.0
         for j in range(size):
             at = k * size + j
@@ -51,9 +55,9 @@ def subgradient_steps(
             a = maximiser(loss, z if weight >= 0.0 else -z, table[_FOUR * i + _THREE])
             table[_FOUR * i] += 1.0
             table[_FOUR * i + _ONE] += a
-            pull[j] = eta[k] * weight * a / size
+            pull[j] = weight * a
             total += pull[j]
-        scale *= decay[k]
+        scale = smaller
         if scale < _SMALL_SCALE or (u.size > 0 and r < _SMALL_SHARE):
             # Also the first step of Pegasos, where decay = 0: write v out, never divide by 0.
             if u.size > 0:
@@ -63,24 +67,28 @@ def subgradient_steps(
             for m in range(v.size):
                 v[m] *= scale
             square *= scale * scale
-            scale = 1.0
+            scale, push = 1.0, rate
         for j in range(size):
             if pull[j] != 0.0:
-                i, step = np.uint64(batches[k, j]), pull[j] / scale
+                i, step = np.uint64(flat[k * size + j]), push * pull[j]
                 if watched:
                     square += row_axpy_growth(X, i, step, v)
                 else:
                     row_axpy(X, i, step, v)
                 if u.size > 0:
                     row_axpy(X, i, -step * p / r, u)
-        bias = decay_bias[k] * bias + ratio * total
-        excess = (scale * scale * square + bias_norm * bias * bias) / (radius * radius)
-        if excess > 1.0:
-            scale /= np.sqrt(excess)
-            bias /= np.sqrt(excess)
-        if scale * scale * square >= leave_at * leave_at:
-            done = k + 1
-            break
+        bias = decay_bias[k] * bias + ratio * rate * total
+        if watched:
+            norm = scale * scale * square
+            excess = (norm + bias_norm * bias * bias) / (radius * radius)
+            if excess > 1.0:
+                scale /= np.sqrt(excess)
+                if bias_norm > 0.0:  # else it is no part of the ball
+                    bias /= np.sqrt(excess)
+                norm /= excess
+            if norm >= leave_at * leave_at:
+                done = k + 1
+                break
     scalars[:] = scale, square, bias, p, r, mean_bias
     return done
 

@@ -237,7 +237,7 @@ def judgements(grid: list[list[Panel]], objective: bool) -> list[str]:
             sentences.append(
                 f"{column[0].task.title}, {LABELS[method]}, k = {k}: it ends ahead of Pegasos and "
                 f"Adaptive, {said((len(ahead) == len(column), where))}. The advantage "
-                f"is largest for small λ, {said((weak > strong, numbers))}."
+                f"is largest for small λ, {said((weak > max(strong, 1.0), numbers))}."
             )
     return sentences
 
@@ -250,4 +250,4 @@ def _advantage(panel: Panel, method: str, objective: bool) -> float:
 
 
 def _plain(number: float) -> str:
-    return f"{number:,.0f}" if number >= 10 else f"{number:.2g}"
+    return f"{number:,.0f}" if number >= 10 else f"{number:.3g}"

@@ -1,0 +1,62 @@
+"""Runs on the clock: ours, looked at now and then; neither loading nor looking counts."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gapsvm.backends import get_backend
+from gapsvm.problem import LinearProblem
+from gapsvm.reproduce import style
+from gapsvm.reproduce.framework import Bench
+from gapsvm.solvers.dual import SDCA
+from gapsvm.solvers.subgradient import Pegasos
+
+METHODS = ("pegasos", "sdca")
+LABELS = {"pegasos": "Pegasos", "sdca": "SDCA"}
+COLOURS = {"pegasos": style.BLUE, "sdca": style.ORANGE}
+
+
+@dataclass(frozen=True)
+class Point:
+    """A run at one moment."""
+
+    seconds: float
+    """Computing time so far, of this thread."""
+    w: Any
+    visits: int | None = None
+    """Rows visited; None where the program does not say."""
+
+
+def solver_of(method: str) -> Any:
+    return Pegasos() if method == "pegasos" else SDCA(shrinking=False)
+
+
+def timed(
+    method: str, problem: LinearProblem, key: Sequence[int], at: Sequence[int], bench: Bench
+) -> Iterator[Point]:
+    """A run of the seed ``key``, looked at after so many row visits."""
+    solver, backend = solver_of(method), get_backend()
+    warm = solver.init(problem, backend, np.random.default_rng(0))
+    solver.advance(problem, warm, backend, 100)  # kernels are compiled before the clock runs
+    started, seconds = time.thread_time(), 0.0
+    state = solver.init(problem, backend, np.random.default_rng(list(key)))
+    for visits in at:
+        bench.check()
+        while state.rows_visited < visits:
+            solver.advance(problem, state, backend, visits - state.rows_visited)
+        seconds += time.thread_time() - started
+        w = state.w if method == "sdca" else state.scalars[0] * state.v
+        yield Point(seconds, w, state.rows_visited)
+        started = time.thread_time()
+
+
+def geometric(first: float, growth: float, last: int) -> list[int]:
+    """Row visits to look at: first, first·growth, … last."""
+    count = max(0, int(np.ceil(np.log(last / first) / np.log(growth))))
+    inner = np.ceil(first * growth ** np.arange(count)).astype(int)
+    return sorted({*(int(v) for v in inner if v < last), last})
