@@ -23,16 +23,13 @@ import numpy as np
 from gapsvm.backends import Backend
 from gapsvm.losses import FiveNumbers
 from gapsvm.problem import Iterate, LinearProblem
+from gapsvm.solvers.orders import new_order
 from gapsvm.trace import Progress
 
 _NEGLIGIBLE = 0.01
 """A row matters if its gap is above this share of the mean."""
 _PART_VALUES = 500_000
 """Stored values of the parts in which rows are screened, whatever the number of threads."""
-_LONG_ROW = 64
-"""Stored values a row from which on rows are visited along streams, ..."""
-_STREAMS, _ROUNDS = 128, 4
-"""... so many, if there are rows for so many rounds."""
 
 
 @dataclass
@@ -173,7 +170,7 @@ class SDCA:
     ) -> None:
         """Up to so many rows, but not beyond the middle or the end of the pass."""
         if state.position == 0:
-            self._new_order(problem, state, backend)
+            new_order(problem, state.order, state.active, state.seed, backend, self.streams)
         middle = (state.active + 1) // 2
         stop = min(state.position + rows, middle if state.position < middle else state.active)
         state.kept, state.bias, worst, gap = backend.sdca_steps(
@@ -197,16 +194,6 @@ class SDCA:
             self._end_pass(problem, state)
         elif stop == middle:
             state.hint = self._extrapolated(problem, state, state.active / middle, age=0.25)
-
-    def _new_order(self, problem: LinearProblem, state: SDCAState, backend: Backend) -> None:
-        streams = self.streams
-        if streams is None:
-            long = problem.rows.n_stored >= _LONG_ROW * problem.n_rows
-            streams = _STREAMS if long else 0
-        if state.active > _ROUNDS * streams > 0:
-            backend.interleave(state.order, state.active, problem.n_rows, streams, state.seed)
-        else:
-            backend.shuffle(state.order, state.active, state.seed)
 
     @staticmethod
     def _extrapolated(problem: LinearProblem, state: SDCAState, share: float, age: float) -> float:

@@ -85,7 +85,7 @@ class MulticlassSubgradient(Subgradient):
         if self.average == "random":
             steps = min(steps, self._steps_to_choice(state, state.steps))
         scale = self._scale(problem, state.R)
-        batches = self._batches(state, backend, steps)
+        batches = self._batches(problem, state, backend, steps)
         rates = self._rule().rates(scale, state.steps, steps, state.curvature, backend)
         decaying = self.average == "decaying"
         shape = (-1, problem.n_classes)

@@ -27,6 +27,7 @@ from gapsvm.bounds import (
 from gapsvm.losses import FiveNumbers
 from gapsvm.problem import Iterate, LinearProblem
 from gapsvm.rules import RULES, Scale, StepRule, check_curvature
+from gapsvm.solvers.orders import new_order
 from gapsvm.spectral import beta, sigma2
 from gapsvm.trace import Progress
 
@@ -219,7 +220,7 @@ class Subgradient:
         elif self.stop == "sampled":
             state.promised_at = math.ceil(len(self._sample(problem, state)) / self.batch_size)
         if self.sampler == "fixed":
-            backend.shuffle(state.order, n, state.seed)
+            new_order(problem, state.order, n, state.seed, backend)
         return state
 
     def _first_guess(self, problem: LinearProblem) -> float:
@@ -328,7 +329,7 @@ class Subgradient:
         first = state.steps - state.phase
         if self.average == "random":
             steps = min(steps, self._steps_to_choice(state, first))
-        batches = self._batches(state, backend, steps)
+        batches = self._batches(problem, state, backend, steps)
         rates = self._rule().rates(scale, first, steps, state.curvature, backend)
         decay, ones = 1.0 - rates.eta * (problem.lam + rates.kappa), np.ones(steps)
         free = problem.bias == "free"
@@ -432,7 +433,9 @@ class Subgradient:
             state.earlier[:] = 0.0
             state.window = (state.steps, state.steps)
 
-    def _batches(self, state: SubgradientState, backend: Backend, steps: int) -> Any:
+    def _batches(
+        self, problem: LinearProblem, state: SubgradientState, backend: Backend, steps: int
+    ) -> Any:
         batches = np.empty((steps, self.batch_size), dtype=np.uint32)
         n = state.order.size
         if self.sampler == "subsets" and self.batch_size > 1:
@@ -444,7 +447,7 @@ class Subgradient:
             while filled < flat.size:
                 place = (at + filled) % n
                 if place == 0 and self.sampler == "permutation":
-                    backend.shuffle(state.order, n, state.seed)
+                    new_order(problem, state.order, n, state.seed, backend)
                 count = min(n - place, flat.size - filled)
                 flat[filled : filled + count] = state.order[place : place + count]
                 filled += count
