@@ -7,6 +7,7 @@ says what was copied and why.
 
 from __future__ import annotations
 
+import mmap
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -58,12 +59,44 @@ class Rows:
             return Dense(self.view.values[first:last])
         return self.view._replace(indptr=self.view.indptr[first : last + 1])
 
+    @property
+    def is_mapped(self) -> bool:
+        """Whether the values are read from a file as they are needed."""
+        return _mapping(self.view[0]) is not None
+
+    def expect(self, first: int, last: int) -> None:
+        """Ask for the rows first … last of a mapped matrix, all at once and without waiting."""
+        if isinstance(self.view, Dense):
+            _ask_for(self.view.values[first:last])
+        else:
+            stored = slice(int(self.view.indptr[first]), int(self.view.indptr[last]))
+            _ask_for(self.view.data[stored])
+            _ask_for(self.view.indices[stored])
+
     def to_scipy(self) -> Any:
         """The same memory as a NumPy array or a SciPy CSR matrix, for products with BLAS."""
         if isinstance(self.view, Dense):
             return self.view.values
         data, indices, indptr = self.view
         return sp.csr_matrix((data, _signed(indices), _signed(indptr)), self.shape, copy=False)
+
+
+def _mapping(array: Any) -> np.memmap | None:
+    """The mapped file that an array is a view of."""
+    while array is not None and not isinstance(array, np.memmap):
+        array = getattr(array, "base", None)
+    return array
+
+
+def _ask_for(array: np.ndarray) -> None:
+    mapping = _mapping(array)
+    file = getattr(mapping, "_mmap", None)
+    if mapping is None or file is None or not hasattr(mmap, "MADV_WILLNEED") or array.size == 0:
+        return
+    ahead = mapping.offset % mmap.ALLOCATIONGRANULARITY  # the mapping begins before the array
+    start = array.ctypes.data - mapping.ctypes.data + ahead
+    page = start // mmap.PAGESIZE * mmap.PAGESIZE
+    file.madvise(mmap.MADV_WILLNEED, page, start - page + array.nbytes)
 
 
 def _frozen(array: np.ndarray) -> np.ndarray:

@@ -23,7 +23,7 @@ import numpy as np
 from gapsvm.backends import Backend
 from gapsvm.losses import FiveNumbers
 from gapsvm.problem import Iterate, LinearProblem
-from gapsvm.solvers.orders import new_order
+from gapsvm.solvers.orders import expect_rows, new_order
 from gapsvm.trace import Progress
 
 _NEGLIGIBLE = 0.01
@@ -173,6 +173,7 @@ class SDCA:
             new_order(problem, state.order, state.active, state.seed, backend, self.streams)
         middle = (state.active + 1) // 2
         stop = min(state.position + rows, middle if state.position < middle else state.active)
+        expect_rows(problem, state.order[state.position : stop])
         state.kept, state.bias, worst, gap = backend.sdca_steps(
             problem.rows.view,
             problem.loss.curve,

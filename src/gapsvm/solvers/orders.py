@@ -1,8 +1,10 @@
-"""The order in which a pass visits its rows: at random, as far as memory bears it."""
+"""The order in which a pass visits its rows: at random, as far as memory and disk bear it."""
 
 from __future__ import annotations
 
 from typing import Any
+
+import numpy as np
 
 from gapsvm.backends import Backend
 
@@ -10,6 +12,8 @@ _LONG_ROW = 64
 """Stored values a row from which on rows are visited along streams, ..."""
 _STREAMS, _ROUNDS = 128, 4
 """... so many, if there are rows for so many rounds."""
+_BLOCK_VALUES = 4_000_000
+"""Stored values of the blocks in which mapped rows are read: some 32 MB."""
 
 
 def new_order(
@@ -18,11 +22,42 @@ def new_order(
     """Order the rows order[:count] anew, along so many streams; 0: at random.
 
     By default long rows are visited along streams: memory pays for it, and their neighbours in the
-    data are less alike than in tables of short ones.  Modified: order, seed.
+    data are less alike than in tables of short ones.  Rows of a mapped file, which may not fit
+    into memory, are visited block by block: the blocks at random, and the rows of each.
+    Modified: order, seed.
     """
+    if streams is None and _in_blocks(problem):
+        _by_blocks(problem, order, count, seed, backend)
+        return
     if streams is None:
         streams = _STREAMS if problem.rows.n_stored >= _LONG_ROW * problem.n_rows else 0
     if count > _ROUNDS * streams > 0:
         backend.interleave(order, count, problem.n_rows, streams, seed)
     else:
         backend.shuffle(order, count, seed)
+
+
+def expect_rows(problem: Any, rows: Any) -> None:
+    """Have the blocks that hold ``rows`` read from a mapped file."""
+    if _in_blocks(problem):
+        size = problem.rows_for(_BLOCK_VALUES)
+        for block in np.flatnonzero(np.bincount(rows // size)):
+            first = int(block) * size
+            problem.rows.expect(first, min(first + size, problem.n_rows))
+
+
+def _in_blocks(problem: Any) -> bool:
+    return problem.rows.is_mapped and problem.n_rows > problem.rows_for(_BLOCK_VALUES)
+
+
+def _by_blocks(problem: Any, order: Any, count: int, seed: Any, backend: Backend) -> None:
+    rows, size = np.sort(order[:count]), problem.rows_for(_BLOCK_VALUES)
+    ends = np.searchsorted(rows, np.arange(0, problem.n_rows + size, size))
+    blocks = np.arange(ends.size - 1, dtype=np.uint32)
+    backend.shuffle(blocks, blocks.size, seed)
+    filled = 0
+    for block in blocks:
+        part = rows[ends[block] : ends[block + 1]]
+        backend.shuffle(part, part.size, seed)
+        order[filled : filled + part.size] = part
+        filled += part.size

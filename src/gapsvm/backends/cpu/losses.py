@@ -108,10 +108,17 @@ def _row_step(loss, a, z, t, q):
     if _is_logit(loss):
 
         def logit(loss, a, z, t, q):
-            v = inf if a <= 0.0 or a >= 1.0 else abs(log(a) - log1p(-a) + z)
+            # Newton on u + z + q(p − a) = 0 inside a bracket, as in ``gapsvm.losses``.  The first
+            # step is from the logit of a, where p is known without an exponential.
             low, high = -z - q * (1.0 - a), -z + q * a
-            u = 0.5 * (low + high)
             last = high - low
+            if a <= 0.0 or a >= 1.0:
+                v, u = inf, 0.5 * (low + high)
+            else:
+                logit_a = log(a) - log1p(-a)
+                v = abs(logit_a + z)
+                u = logit_a - (logit_a + z) / (1.0 + q * a * (1.0 - a))
+                u = min(max(u, low), high)
             for _ in range(loss.newton_steps):
                 p = _sigmoid(u)
                 excess = u + z + q * (p - a)
@@ -120,11 +127,12 @@ def _row_step(loss, a, z, t, q):
                 else:
                     low = u
                 new = u - excess / (1.0 + q * p * (1.0 - p))
+                if abs(new - u) <= 1e-8 * (1.0 + abs(u)):  # the next one would be its square
+                    u = new
+                    break
                 if not (low < new < high and abs(new - u) < 0.5 * last):
                     new = 0.5 * (low + high)
                 last = abs(new - u)
-                if abs(new - u) <= 1e-15 * (1.0 + abs(u)):
-                    break
                 u = new
             return v, _sigmoid(u)
 

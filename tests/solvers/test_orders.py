@@ -1,0 +1,63 @@
+"""Orders of a pass: permutations all, kind to memory or to a disk."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from gapsvm import SDCA, LinearProblem, get_loss, solve
+from gapsvm.backends import get_backend
+from gapsvm.solvers import orders
+from gapsvm.solvers.orders import expect_rows, new_order
+
+BACKENDS = [get_backend("cpu"), get_backend("reference")]
+
+
+def mapped_problem(folder, n=3000, d=20):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, d)).astype(np.float32)
+    y = np.where(X[:, 0] + 0.5 * rng.normal(size=n) > 0, 1.0, -1.0)
+    X = X[np.argsort(y, kind="stable")]
+    options = (np.sort(y), get_loss("hinge"), 1e-3)  # one class after the other, as files often are
+    np.save(folder / "X.npy", X)
+    on_disk = LinearProblem(np.load(folder / "X.npy", mmap_mode="r"), *options)
+    return on_disk, LinearProblem(X, *options)
+
+
+@pytest.fixture
+def small_blocks(monkeypatch):
+    monkeypatch.setattr(orders, "_BLOCK_VALUES", 5000)
+
+
+@pytest.mark.parametrize("count", [1, 500, 3000])
+def test_blocks_follow_one_another(tmp_path, small_blocks, count):
+    """Every block is visited in one go; both backends agree."""
+    problem, _ = mapped_problem(tmp_path)
+    size, got = problem.rows_for(5000), []
+    assert problem.rows.is_mapped
+    assert 4 * size < 3000
+    for backend in BACKENDS:
+        order = np.random.default_rng(1).permutation(3000).astype(np.uint32)
+        rows, seed = np.sort(order[:count]), np.array([5], dtype=np.uint64)
+        new_order(problem, order, count, seed, backend)
+        np.testing.assert_array_equal(np.sort(order[:count]), rows)
+        changes = np.count_nonzero(np.diff(order[:count] // size))
+        assert changes == np.unique(rows // size).size - 1
+        got.append(order)
+    np.testing.assert_array_equal(*got)
+    expect_rows(problem, order[:count])
+
+
+def test_a_mapped_file_gives_the_same_optimum(tmp_path, small_blocks):
+    on_disk, in_memory = mapped_problem(tmp_path)
+    results = [solve(p, SDCA(), gap=1e-6, max_passes=2000) for p in (on_disk, in_memory)]
+    assert all(result.converged for result in results)
+    a, b = (result.certificate.primal for result in results)
+    assert abs(a - b) <= 1e-6
+
+
+def test_one_block_is_no_block(tmp_path):
+    """A file that fits is visited as memory is: the same model."""
+    problems = mapped_problem(tmp_path)
+    a, b = (solve(p, SDCA(), gap=1e-4).solution.w for p in problems)
+    np.testing.assert_array_equal(a, b)
