@@ -118,16 +118,19 @@ class SDCA:
             state.hint = math.inf
         while state.rows_visited - start < max(1, budget // 16):  # passes over few rows are short
             left = budget - (state.rows_visited - start)
-            if not state.screening:
+            was_screening = state.screening
+            if was_screening:
+                self._part_of_a_screening(problem, state, backend, left)
+            else:
                 self._part_of_a_pass(problem, state, backend, left, ratio)
-            elif self._part_of_a_screening(problem, state, backend, left):
-                break  # the gap is known now: let the loop see it
+            if state.screening != was_screening:
+                break  # the gap is known, or seems small: let the loop look at the hint
         return state
 
     def _part_of_a_screening(
         self, problem: LinearProblem, state: SDCAState, backend: Backend, rows: int
-    ) -> bool:
-        """Up to so many rows; returns whether all have been looked at."""
+    ) -> None:
+        """Up to so many rows."""
         size = problem.rows_for(_PART_VALUES)
         stop = min(problem.n_rows, state.position + rows)
         floor = _NEGLIGIBLE * min(state.screened, state.last_estimate)
@@ -155,7 +158,7 @@ class SDCA:
         state.rows_visited += stop - state.position
         state.position = stop
         if stop < problem.n_rows:
-            return False
+            return
         state.hint = state.screened = max(0.0, problem.lam * state.gap_sum)
         state.active, state.threshold, state.screening = state.kept, math.inf, False
         if state.active == 0:  # nobody's gap is above the others'
@@ -163,7 +166,6 @@ class SDCA:
             state.active = state.order.size
         state.position = state.kept = 0
         state.gap_sum = 0.0
-        return True
 
     def _part_of_a_pass(
         self, problem: LinearProblem, state: SDCAState, backend: Backend, rows: int, ratio: float
