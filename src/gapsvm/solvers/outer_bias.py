@@ -109,7 +109,7 @@ class OuterBias:
         while state.inner.rows_visited < end:
             rows = min(end, state.look_at) - state.inner.rows_visited
             state.inner = self.inner.advance(problem.without_bias, state.inner, backend, rows)
-            if state.inner.rows_visited >= state.look_at:
+            if state.inner.rows_visited >= state.look_at or _gap(state.inner) < math.inf:
                 self._look(problem, state)
                 state.look_at = state.inner.rows_visited + problem.n_rows
         return state
@@ -121,8 +121,7 @@ class OuterBias:
         span = state.high - state.low
         if pull == 0.0 or span <= 1e-12 * (1.0 + abs(state.bias)):
             return
-        gap = self.inner.progress(problem.without_bias, state.inner).gap_hint
-        reach = gap / abs(pull)  # no better b lies farther back than that
+        reach = _gap(state.inner) / abs(pull)  # no better b lies farther back than that
         if not reach <= 0.25 * min(span, state.step):
             if state.inner.rows_visited - state.moved_at < state.passes * problem.n_rows:
                 return
@@ -176,6 +175,12 @@ class OuterBias:
 
     def progress(self, problem: LinearProblem, state: OuterBiasState) -> Progress:
         return Progress(state.inner.rows_visited)
+
+
+def _gap(inner: Any) -> float:
+    """Of the inner problem, where it is known: when SDCA has just screened all rows."""
+    known = isinstance(inner, SDCAState) and inner.hint == inner.screened
+    return float(inner.screened) if known else math.inf
 
 
 def _pull(problem: LinearProblem, alpha: Any) -> float:
