@@ -29,7 +29,7 @@ from gapsvm.trace import Certificate
 
 Bias = Literal["none", "penalized", "free"]
 _ONE = np.ones(1)
-_PARTS, _PART_VALUES, _VALUES_PER_WEIGHT = 8, 500_000, 3
+_PARTS, _PART_VALUES, _VALUES_PER_WEIGHT = 8, 2_000_000, 3
 """A certificate looks at the rows in so many parts at most, each of so many stored values at least,
 and so many for each number of its own w(α)."""
 _SLICE_VALUES = 8_000_000

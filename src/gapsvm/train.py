@@ -137,16 +137,16 @@ def plan(problem: LinearProblem, options: Options, warm: Iterate | None = None) 
     if method not in METHODS:
         raise ValueError(f"unknown method {method!r}; choose one of {', '.join(METHODS)}")
     size = options.batch_size
+    single = problem.n_features >= _WIDE and options.tol * problem.primal_at_zero >= _COARSE
     if method in SUBGRADIENT:
         size = 1 if size == "auto" else size
         horizon = math.ceil(min(options.max_passes, 1e6) * problem.n_rows / size)
         how = {"average": "tail", "sampler": "permutation"} if confined else {}
-        return [Stage(method, subgradient(method, size, horizon=horizon, **how))]
+        return [Stage(method, subgradient(method, size, horizon=horizon, single=single, **how))]
     if size != 1:
         if method == "interior":
             raise ValueError("batch_size is for sdca and the subgradient methods, not interior")
         return [Stage("sdca", _warmed(MiniBatchSDCA(options.rule, size), warm))]
-    single = problem.n_features >= _WIDE and options.tol * problem.primal_at_zero >= _COARSE
     sdca = _warmed(SDCA(single=single), warm)
     if method == "sdca":
         return [Stage("sdca", sdca)]

@@ -153,8 +153,10 @@ def test_single_precision_weights_reach_a_coarse_gap(layout, bias):
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_threads_change_nothing(layout):
-    """Rows enough for several parts of a screening and of a certificate."""
+def test_threads_change_nothing(layout, monkeypatch):
+    """Several parts of a screening and of a certificate."""
+    monkeypatch.setattr("gapsvm.solvers.dual._PART_VALUES", 200_000)
+    monkeypatch.setattr("gapsvm.problem._PART_VALUES", 200_000)
     rng = np.random.default_rng(0)
     X = rng.normal(size=(40_000, 30)).astype(np.float32)
     y = np.where(X[:, 0] + rng.normal(size=40_000) > 0, 1.0, -1.0)

@@ -28,7 +28,7 @@ from gapsvm.trace import Progress
 
 _NEGLIGIBLE = 0.01
 """A row matters if its gap is above this share of the mean."""
-_PART_VALUES = 500_000
+_PART_VALUES = 2_000_000
 """Stored values of the parts in which rows are screened, whatever the number of threads."""
 
 
