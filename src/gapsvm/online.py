@@ -21,7 +21,7 @@ from gapsvm.data.matrix import CSR, Dense, Rows, checked_rows
 from gapsvm.losses import FiveNumbers, Loss
 from gapsvm.problem import Bias
 from gapsvm.rules import RULES, Scale
-from gapsvm.solvers.subgradient import Subgradient, SubgradientState
+from gapsvm.solvers.subgradient import Subgradient, SubgradientState, limit_of_bias
 
 STREAM_RULES = (*RULES, "optimistic")
 STREAM_AVERAGES = (None, "uniform", "tail", "decaying")
@@ -294,6 +294,10 @@ class OnlineLearner:
         decay, ones = 1.0 - rates.eta * (self.lam + rates.kappa), np.ones(steps)
         past = 0.9 if solver.average == "decaying" else 1.0
         leave_at = state.R if optimistic else math.inf
+        radius = radius if solver.projection or optimistic else math.inf
+        bias_norm = 1.0 / self.bias_ratio if self.bias == "penalized" else 0.0
+        if self.bias == "free" and radius < math.inf:
+            bias_norm = limit_of_bias(radius, self.largest_target, self.longest)
         done = int(
             backend.progressive_steps(
                 rows.view,
@@ -306,8 +310,8 @@ class OnlineLearner:
                 past * ones,
                 (1.0 - past if solver.average == "decaying" else 1.0) * ones,
                 0.0 if self.bias == "none" else self.bias_ratio,
-                1.0 / self.bias_ratio if self.bias == "penalized" else 0.0,
-                radius if solver.projection or optimistic else math.inf,
+                bias_norm,
+                radius,
                 leave_at,
                 state.v,
                 state.u,

@@ -97,8 +97,10 @@ def test_screen(name, layout, index, dtype):
 
 @every_matrix
 @every_loss
-@pytest.mark.parametrize(("size", "radius", "free"), [(1, np.inf, True), (3, 0.8, False)])
-def test_subgradient_steps(name, layout, index, dtype, size, radius, free):
+@pytest.mark.parametrize(
+    ("size", "radius", "bias_norm"), [(1, np.inf, 0.0), (3, 0.8, 2.0), (3, 0.8, -4.0)]
+)
+def test_subgradient_steps(name, layout, index, dtype, size, radius, bias_norm):
     """With a decaying average for k = 1 and a sum for k = 3; the first step forgets w."""
     loss, X = get_loss(name), view(layout, index, dtype)
     steps = 30
@@ -113,10 +115,10 @@ def test_subgradient_steps(name, layout, index, dtype, size, radius, free):
         table = np.stack(np.broadcast_arrays(zero, zero, sign * weight, target), axis=1).ravel()
         v, u, scalars = np.zeros(D), np.zeros(D), np.array([1.0, 0, 0, 0, 1, 0])
         for part in (slice(0, 11), slice(11, steps)):
-            rates = (1 / (0.3 * t), decay, ones if free else decay, keep, gain)
+            rates = (1 / (0.3 * t), decay, decay if bias_norm > 0 else ones, keep, gain)
             backend.subgradient_steps(
                 *(X, loss.curve, table, batches[part], *(rate[part] for rate in rates)),
-                *(0.5, 0.0 if free else 2.0, radius, np.inf, v, u, scalars),
+                *(0.5, bias_norm, radius, np.inf, v, u, scalars),
             )
         scale, square, bias, p, r, mean_bias = scalars
         norm = scale**2 * square if radius < np.inf else v @ v * scale**2

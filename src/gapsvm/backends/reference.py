@@ -319,9 +319,12 @@ def subgradient_steps(
             total += pull
         w = decay[k] * w + step
         bias = decay_bias[k] * bias + ratio * total
-        norm = np.sqrt(w @ w + bias_norm * bias**2)
+        norm = np.sqrt(w @ w + max(bias_norm, 0.0) * bias**2)
         if norm > radius:
             w, bias = w * (radius / norm), bias * (radius / norm if bias_norm > 0 else 1.0)
+        if bias_norm < 0 and radius < np.inf:
+            limit = 1 / np.sqrt(-bias_norm)
+            bias = min(max(bias, -limit), limit)
         done = k + 1
         if np.sqrt(w @ w) >= leave_at:
             break

@@ -88,6 +88,15 @@ class SubgradientState:
     """... and its ``chosen``."""
 
 
+def limit_of_bias(R: float, largest_target: float, longest: float) -> float:
+    """How far from 0 the best free bias for a w of ‖w‖ ≤ R may be, as ``bias_norm`` of a step.
+
+    It is at most max|t| + R·max‖x‖, and a step of 1/(λt) would throw it far beyond.
+    """
+    reach = largest_target + R * longest
+    return -1.0 / reach**2 if reach else 0.0
+
+
 @dataclass(frozen=True)
 class Subgradient:
     """Stochastic subgradient steps; the defaults are Pegasos (Figures 1 and 2).
@@ -238,18 +247,14 @@ class Subgradient:
         return self._ball(problem) if self.projection or always else math.inf
 
     def _projection(self, problem: LinearProblem) -> tuple[float, float]:
-        """r and ν of the set ‖w‖² + νb² ≤ r² that (w, b) is projected onto.
-
-        A free bias is not in the ball of w, but the best one is at most max|t| + ‖w‖·max‖x‖, and
-        a step of 1/(λt) would throw it far beyond.
-        """
+        """Radius and ``bias_norm`` of the projection."""
         R = self.radius(problem)
         if problem.bias == "penalized":
             return R, 1.0 / problem.bias_ratio
         if problem.bias == "none" or math.isinf(R) or not math.isinf(problem.radius):
             return R, 0.0
-        reach = float(np.max(np.abs(problem.t))) + R * math.sqrt(problem.largest_sq_norm)
-        return math.sqrt(2.0) * R, (R / reach) ** 2 if reach else 0.0
+        largest = float(np.max(np.abs(problem.t)))
+        return R, limit_of_bias(R, largest, math.sqrt(problem.largest_sq_norm))
 
     def _ball(self, problem: LinearProblem) -> float:
         if self.projection is not True and self.projection > 0:

@@ -25,7 +25,8 @@ def subgradient_steps(
               w = scale·v and, if u is not empty, the average w̄ = p·v + r·u, so that a step costs
               the nonzeros of its batch (Pegasos §2.4): before step k, w̄ ← keep_k·w̄ + gain_k·w.
               bias ← decay_bias_k·bias + ratio·(mean of s_i σ_i a*), averaged alike.
-              Π onto ‖w‖² + bias_norm·bias² ≤ radius², of w alone if bias_norm = 0; inf for none.
+              Π onto ‖w‖² + bias_norm·bias² ≤ radius², of w alone if bias_norm ≤ 0, when the bias is
+              kept to bias²·|bias_norm| ≤ 1 by itself; radius = inf for none.
               After a step to ‖w‖ ≥ leave_at the rest is left undone (Do's Algorithm 3).
     Returns   the steps done.
     Modified  table, v, u, scalars = (scale, ‖v‖², bias, p, r, average bias).
@@ -80,12 +81,14 @@ def subgradient_steps(
         bias = decay_bias[k] * bias + ratio * rate * total
         if watched:
             norm = scale * scale * square
-            excess = (norm + bias_norm * bias * bias) / (radius * radius)
+            excess = (norm + max(bias_norm, 0.0) * bias * bias) / (radius * radius)
             if excess > 1.0:
                 scale /= np.sqrt(excess)
                 if bias_norm > 0.0:  # else it is no part of the ball
                     bias /= np.sqrt(excess)
                 norm /= excess
+            if bias_norm < 0.0 and bias * bias * -bias_norm > 1.0:
+                bias = np.copysign(1.0 / np.sqrt(-bias_norm), bias)
             if norm >= leave_at * leave_at:
                 done = k + 1
                 break
