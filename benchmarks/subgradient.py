@@ -66,7 +66,7 @@ def peer_row(case: Any, rounds: int) -> None:
     few, many = (2, 6) if problem.rows.n_stored > 3e6 else (4, 24)
     runs = [
         lambda passes: ours(problem, Subgradient(single=wide), passes)[0],
-        lambda passes: ours(problem, Subgradient(sampler="permutation", single=wide), passes)[0],
+        lambda passes: ours(problem, Subgradient(sampler="streams", single=wide), passes)[0],
         lambda passes: theirs(X, y, case.lam, passes, False)[0],
     ]
     for run in runs:
@@ -81,7 +81,7 @@ def peer_row(case: Any, rounds: int) -> None:
         return hinge_objective(X, y, case.lam, w)
 
     def run_ours(average: Any) -> Any:
-        solver = Subgradient(average=average, sampler="permutation", single=wide)
+        solver = Subgradient(average=average, sampler="streams", single=wide)
         return lambda passes: ours(problem, solver, passes)
 
     def run_theirs(average: bool) -> Any:

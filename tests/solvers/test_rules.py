@@ -99,13 +99,13 @@ def test_samplers(sampler):
         orders.append(state.order.copy())
     visits = state.table[0::4]
     assert visits.sum() == steps * size
-    if sampler in ("permutation", "fixed"):
+    if sampler in ("permutation", "fixed", "streams"):
         assert set(visits) == {steps * size / n}  # eight whole passes
     else:
         assert len(set(visits)) > 1
     if sampler == "fixed":
         assert all(np.array_equal(order, orders[0]) for order in orders)
-    if sampler == "permutation":
+    if sampler in ("permutation", "streams"):
         assert not np.array_equal(orders[0], orders[-1])
     whole = solver.advance(p, solver.init(p, CPU, np.random.default_rng(3)), CPU, steps * size)
     np.testing.assert_allclose(whole.v * whole.scalars[0], state.v * state.scalars[0], rtol=1e-9)

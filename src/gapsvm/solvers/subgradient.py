@@ -32,9 +32,9 @@ from gapsvm.spectral import beta, sigma2
 from gapsvm.trace import Progress
 
 Average = Literal["uniform", "tail", "decaying", "random"]
-Sampler = Literal["subsets", "multisets", "permutation", "fixed"]
+Sampler = Literal["subsets", "multisets", "permutation", "fixed", "streams"]
 AVERAGES = (None, "uniform", "tail", "decaying", "random")
-SAMPLERS = ("subsets", "multisets", "permutation", "fixed")
+SAMPLERS = ("subsets", "multisets", "permutation", "fixed", "streams")
 BIAS_STEPS = ("gradient", "batch")
 STOPS = ("gap", "bound", "sampled")
 _CHUNK_INDICES = 1 << 15
@@ -122,9 +122,10 @@ class Subgradient:
     rule : name in ``gapsvm.rules.RULES``, "optimistic", or a ``StepRule``
         "optimistic" is Do's Algorithm 3: proximal steps with a guessed R, which grows by √2 and
         starts anew whenever ‖w‖ comes close to it.
-    sampler : "subsets", "multisets", "permutation" or "fixed"
+    sampler : "subsets", "multisets", "permutation", "fixed" or "streams"
         Batches: uniform subsets; independent draws; a new random order every pass; one random
-        order for all passes.
+        order for all passes; a new order every pass that is kind to memory, as SDCA's
+        (``gapsvm.solvers.orders``).
     horizon : int, optional
         Steps of the whole run, for the rules that need to know; by default 100 passes.
     stop : "gap", "bound" or "sampled"
@@ -229,7 +230,7 @@ class Subgradient:
         elif self.stop == "sampled":
             state.promised_at = math.ceil(len(self._sample(problem, state)) / self.batch_size)
         if self.sampler == "fixed":
-            new_order(problem, state.order, n, state.seed, backend)
+            backend.shuffle(state.order, n, state.seed)
         return state
 
     def _first_guess(self, problem: LinearProblem) -> float:
@@ -452,6 +453,8 @@ class Subgradient:
             while filled < flat.size:
                 place = (at + filled) % n
                 if place == 0 and self.sampler == "permutation":
+                    backend.shuffle(state.order, n, state.seed)
+                elif place == 0 and self.sampler == "streams":
                     new_order(problem, state.order, n, state.seed, backend)
                 count = min(n - place, flat.size - filled)
                 flat[filled : filled + count] = state.order[place : place + count]
