@@ -349,3 +349,30 @@ def test_balance(square):
         backend.balance(0.3, square, 1.5, total)
         got.append(total)
     same(*got)
+
+
+@pytest.mark.parametrize("sides", [1, 2])
+@pytest.mark.parametrize("bounded", [0.0, 1.0])
+def test_barrier(sides, bounded):
+    """One Newton step of the interior point, row by row."""
+    rng = np.random.default_rng(4)
+    shape = (sides, N)
+    u, slack, zeta = rng.uniform(0.1, 1.0, (3, *shape))
+    upsilon = bounded * rng.uniform(0.1, 1.0, shape)
+    lower, upper = rng.uniform(0.0, 0.1, shape), bounded * rng.uniform(0.0, 0.1, shape)
+    z, t, dz = rng.standard_normal((3, N))
+    weight, sign = rng.uniform(0.0, 2.0, N), rng.choice([-1.0, 1.0], N)
+    here, caps, got = (u, slack, zeta, upsilon), np.full(sides, bounded), []
+    for backend in (CPU, REFERENCE):
+        (residual, stiffness, du, dzeta, dupsilon), omega = np.empty((5, *shape)), np.empty(N)
+        aims = (lower.copy(), upper.copy())
+        products = backend.barrier_terms(0.3, 0.1, *here, z, t, weight, residual, stiffness, omega)
+        terms, pull = (residual, stiffness, *aims), np.empty(N)
+        backend.barrier_pull(u, slack, *terms, sign, weight, pull)
+        step = (du, dzeta, dupsilon)
+        ends = backend.barrier_direction(*here, *terms, dz, weight, caps, *step)
+        first_aims = (lower.copy(), upper.copy())
+        backend.barrier_aims(*here, *step, caps, 0.7, 0.01, 0.2, *first_aims)
+        got.append((products, residual, stiffness, omega, pull, *step, ends, *first_aims))
+    for a, b in zip(*got):
+        same(a, b)

@@ -423,6 +423,98 @@ def weighted_gram(X: Dense | CSR, omega: Any, n_features: int) -> Any:
     return dense.T @ (omega[:, None] * dense)
 
 
+def barrier_terms(
+    gamma: float,
+    eps: float,
+    u: Any,
+    slack: Any,
+    zeta: Any,
+    upsilon: Any,
+    z: Any,
+    t: Any,
+    weight: Any,
+    residual: Any,
+    stiffness: Any,
+    omega: Any,
+) -> float:
+    e = _sides(u)
+    residual[:] = eps - e * t + gamma * u + e * z
+    stiffness[:] = gamma + zeta / u + upsilon / slack
+    omega[:] = weight * (1.0 / stiffness).sum(axis=0)
+    return float(np.sum(weight * (u * zeta + slack * upsilon)))
+
+
+def barrier_pull(
+    u: Any,
+    slack: Any,
+    residual: Any,
+    stiffness: Any,
+    lower: Any,
+    upper: Any,
+    sign: Any,
+    weight: Any,
+    pull: Any,
+) -> None:
+    r = residual - lower / u + upper / slack
+    pull[:] = sign * weight * (_sides(u) * r / stiffness).sum(axis=0)
+
+
+def barrier_direction(
+    u: Any,
+    slack: Any,
+    zeta: Any,
+    upsilon: Any,
+    residual: Any,
+    stiffness: Any,
+    lower: Any,
+    upper: Any,
+    dz: Any,
+    weight: Any,
+    bounded: Any,
+    du: Any,
+    dzeta: Any,
+    dupsilon: Any,
+) -> tuple[float, float, float]:
+    du[:] = -(residual - lower / u + upper / slack + _sides(u) * dz) / stiffness
+    dzeta[:] = lower / u - zeta - zeta / u * du
+    dupsilon[:] = upper / slack - upsilon + upsilon / slack * du
+    dslack = -bounded[:, None] * du
+    nearest = np.inf
+    for value, change in ((u, du), (slack, dslack), (zeta, dzeta), (upsilon, dupsilon)):
+        falls = (change < 0) & (value > 0)
+        nearest = min(nearest, np.min(-value[falls] / change[falls], initial=np.inf))
+    first = np.sum(weight * (u * dzeta + zeta * du + slack * dupsilon + upsilon * dslack))
+    second = np.sum(weight * (du * dzeta + dslack * dupsilon))
+    return float(nearest), float(first), float(second)
+
+
+def barrier_aims(
+    u: Any,
+    slack: Any,
+    zeta: Any,
+    upsilon: Any,
+    du: Any,
+    dzeta: Any,
+    dupsilon: Any,
+    bounded: Any,
+    length: float,
+    least: float,
+    most: float,
+    lower: Any,
+    upper: Any,
+) -> None:
+    bounded = bounded[:, None]
+    there = (u + length * du) * (zeta + length * dzeta)
+    lower += np.maximum(np.clip(there, least, most) - there, -most)
+    there = (slack - length * bounded * du) * (upsilon + length * dupsilon)
+    upper += bounded * np.maximum(np.clip(there, least, most) - there, -most)
+
+
+def _sides(u: Any) -> Any:
+    """e: +1 for p, −1 for m."""
+    return np.array([[1.0], [-1.0]])[: len(u)]
+
+
 def multiclass_scores(X: Dense | CSR, w: Any, constant: float, out: Any) -> None:
     for i in range(_n_rows(X)):
         columns, x = _row(X, i)

@@ -1,4 +1,5 @@
-"""Interior point: Mehrotra's predictor-corrector on the dual box, whatever λ is.
+"""Interior point: Mehrotra's predictor-corrector on the dual box, whatever λ is, with Gondzio's
+centrality correctors.
 
 The dual of a five-number loss is a box-constrained QP in u ≥ 0: u = α when lo = 0, otherwise
 α = p − m with p ∈ [0, hi], m ∈ [0, −lo] (at the optimum p·m = 0, so (γ/2)(p² + m²) may stand for
@@ -29,6 +30,16 @@ from gapsvm.problem import Iterate, LinearProblem
 from gapsvm.trace import Progress
 
 _TO_BOUNDARY = 0.995
+_CORRECTORS = 3
+"""Further right-hand sides for one factorisation, as long as each lengthens the step ..."""
+_LONGER = 1.05
+"""... by so much."""
+_FARTHER, _FARTHER_BY = 1.3, 0.3
+"""A corrector looks at the products so much beyond the step it is to lengthen, ..."""
+_LEAST, _MOST = 0.1, 10.0
+"""... and moves those outside these multiples of the goal back to them."""
+_PARTS, _ROWS_PER_FEATURE = 8, 16
+"""XᵀΩX is formed in so many parts at most, each of so many rows a feature at least."""
 _STALL = 12  # steps without progress after which nothing more is expected
 _POLISH = 3  # the same, once the gap is at the level of rounding
 
@@ -102,20 +113,19 @@ class InteriorPoint:
         self, problem: LinearProblem, state: InteriorState, backend: Backend
     ) -> InteriorState:
         step = _NewtonStep(problem, state, backend)
-        affine = step.direction(target=0.0, second_order=(0.0, 0.0))
-        mu = step.complementarity(affine, 0.0)
-        reach = step.longest(affine)
-        centring = (step.complementarity(affine, reach) / mu) ** 3 if mu > 0 else 0.0
-        du, dzeta, dupsilon = affine[2:]
-        combined = step.direction(centring * mu, (du * dzeta, -du * dupsilon))
-        length = min(1.0, _TO_BOUNDARY * step.longest(combined))
-        dw, db, du, dzeta, dupsilon = combined
-        state.w = state.w + length * dw
-        state.bias += length * db
-        state.u = state.u + length * du
-        state.slack = state.slack - length * du * step.bounded
-        state.zeta = state.zeta + length * dzeta
-        state.upsilon = state.upsilon + length * dupsilon
+        affine = step.direction(np.zeros_like(state.u), np.zeros_like(state.u))
+        mu = step.products(affine, 0.0)
+        centring = (step.products(affine, affine.reach) / mu) ** 3 if mu > 0 else 0.0
+        lower = centring * mu - affine.u * affine.zeta
+        upper = step.bounded * (centring * mu + affine.u * affine.upsilon)
+        combined = step.recentred(step.direction(lower, upper), lower, upper, centring * mu)
+        length = min(1.0, _TO_BOUNDARY * combined.reach)
+        state.w = state.w + length * combined.w
+        state.bias += length * combined.bias
+        state.u = state.u + length * combined.u
+        state.slack = state.slack - length * step.bounded * combined.u
+        state.zeta = state.zeta + length * combined.zeta
+        state.upsilon = state.upsilon + length * combined.upsilon
         self._remember(problem, state, backend)
         return state
 
@@ -162,45 +172,66 @@ def one_blas_thread() -> Any:
     return _blas().limit(limits=1, user_api="blas")
 
 
-def _sides(count: int) -> Any:
-    """e: +1 for p, −1 for m."""
-    return np.array([[1.0], [-1.0]])[:count]
-
-
 def _upper(curve: FiveNumbers) -> tuple[Any, Any]:
     """U for p and, if lo < 0, for m; and whether it is finite."""
     upper = np.array([[curve.hi]] if curve.lo == 0 else [[curve.hi], [-curve.lo]])
     return upper, np.isfinite(upper)
 
 
+@dataclass(frozen=True)
+class _Direction:
+    """Newton's step, how far it may go, and how the products change on the way."""
+
+    w: Any
+    bias: float
+    u: Any
+    zeta: Any
+    upsilon: Any
+    reach: float
+    """Length of the step to the nearest boundary, a little more than 1 at most."""
+    first: float
+    second: float
+    """Σ s(u·ζ + (U − u)·υ) changes by first·a + second·a² after a step of length a."""
+
+
 class _NewtonStep:
-    """One factorisation, two right-hand sides (predictor and corrector)."""
+    """One factorisation, any number of right-hand sides (predictor, corrector)."""
 
     def __init__(self, problem: LinearProblem, state: InteriorState, backend: Backend) -> None:
         curve: FiveNumbers = problem.loss.curve  # type: ignore[assignment]
-        self.problem, self.state = problem, state
-        self.bounded = _upper(curve)[1]
-        self.e = _sides(len(state.u))
+        self.problem, self.state, self.backend = problem, state, backend
+        self.bounded = _upper(curve)[1].astype(float)
         n = problem.n_rows
-        self.weight = np.broadcast_to(problem.weight, (n,))
-        margins, combination = np.empty(n), np.zeros(problem.n_features)
-        self.sign = np.broadcast_to(problem.sign, (n,))
+        self.weight, self.sign, t = (
+            np.ascontiguousarray(np.broadcast_to(per_row, (n,)))
+            for per_row in (problem.weight, problem.sign, problem.t)
+        )
         self.mass = self.sign * self.weight * InteriorPoint._alpha(state)
-        backend.margins(problem.rows.view, state.w, margins)
-        backend.combination(problem.rows.view, self.mass, combination)
         self.scale = problem.lam * problem.total_weight
-        self.missing_w = combination - self.scale * state.w
-        z = self.sign * (margins + state.bias)
-        self.residual = curve.eps - self.e * problem.t + curve.gamma * state.u + self.e * z
-        self.barrier = curve.gamma + state.zeta / state.u + state.upsilon / state.slack
-        self.omega = self.weight * (1.0 / self.barrier).sum(0)
-        self.backend = backend
+        self.missing_w = self._combine(self.mass) - self.scale * state.w
+        z = self.sign * (self._margins(state.w) + state.bias)
+        self.residual, self.stiffness = np.empty_like(state.u), np.empty_like(state.u)
+        self.omega = np.empty(n)
+        self.total = backend.barrier_terms(
+            curve.gamma,
+            curve.eps,
+            state.u,
+            state.slack,
+            state.zeta,
+            state.upsilon,
+            z,
+            t,
+            self.weight,
+            self.residual,
+            self.stiffness,
+            self.omega,
+        )
         self._factorise()
 
     def _factorise(self) -> None:
         problem, omega = self.problem, self.omega
         if self.state.gram is None:
-            matrix = self.backend.weighted_gram(problem.rows.view, omega, problem.n_features)
+            matrix = self._weighted_gram()
             matrix[np.diag_indices_from(matrix)] += self.scale
         else:
             self.used = np.flatnonzero(omega > 0)
@@ -212,6 +243,22 @@ class _NewtonStep:
             self.border = border
             self.solved_border = cho_solve(self.factor, border, check_finite=False)
 
+    def _weighted_gram(self) -> Any:
+        """XᵀΩX, in parts that do not depend on the number of threads."""
+        n, d = self.problem.rows.shape
+        count = max(1, min(_PARTS, n // (_ROWS_PER_FEATURE * d + 1)))
+        ends = [k * n // count for k in range(count + 1)]
+
+        def part(k: int) -> Any:
+            rows = slice(ends[k], ends[k + 1])
+            view = self.problem.rows.part(rows.start, rows.stop)
+            return self.backend.weighted_gram(view, self.omega[rows], d)
+
+        total, *others = self.backend.map(part, range(count))
+        for other in others:
+            total += other
+        return total
+
     def _combine(self, coef: Any) -> Any:
         out = np.zeros(self.problem.n_features)
         self.backend.combination(self.problem.rows.view, coef, out)
@@ -222,19 +269,46 @@ class _NewtonStep:
         self.backend.margins(self.problem.rows.view, w, out)
         return out
 
-    def direction(self, target: float, second_order: tuple[Any, Any]) -> tuple[Any, ...]:
-        """dw, db, du, dζ, dυ towards complementarity ``target``."""
-        state = self.state
-        to_lower = (target - second_order[0]) / state.u
-        to_upper = self.bounded * (target - second_order[1]) / state.slack
-        r = self.residual - to_lower + to_upper
-        pull = self.weight * self.sign * (self.e * r / self.barrier).sum(0)  # −Σ σ s dα at dz = 0
+    def direction(self, lower: Any, upper: Any) -> _Direction:
+        """Towards u·ζ = lower and (U − u)·υ = upper, second-order terms included."""
+        state, backend = self.state, self.backend
+        here = (state.u, state.slack, state.zeta, state.upsilon)
+        pull, (du, dzeta, dupsilon) = np.empty(self.omega.size), np.empty((3, *state.u.shape))
+        terms = (self.residual, self.stiffness, lower, upper)
+        backend.barrier_pull(state.u, state.slack, *terms, self.sign, self.weight, pull)
         dw, db = self._solve(pull)
         dz = self.sign * (self._margins(dw) + db)
-        du = -(r + self.e * dz) / self.barrier
-        dzeta = to_lower - state.zeta - state.zeta / state.u * du
-        dupsilon = to_upper - state.upsilon + state.upsilon / state.slack * du
-        return dw, db, du, dzeta, dupsilon
+        reach, first, second = backend.barrier_direction(
+            *here, *terms, dz, self.weight, self.bounded[:, 0], du, dzeta, dupsilon
+        )
+        reach = min(reach, 1.0 / _TO_BOUNDARY)
+        return _Direction(dw, db, du, dzeta, dupsilon, reach, first, second)
+
+    def recentred(self, direction: _Direction, lower: Any, upper: Any, goal: float) -> _Direction:
+        """A longer step if there is one: products that would stray far from the goal, and so end
+        the step early, are aimed back (Gondzio 1996).  Modified: lower, upper."""
+        state = self.state
+        here = (state.u, state.slack, state.zeta, state.upsilon)
+        for _ in range(_CORRECTORS):
+            if direction.reach >= 1.0:
+                break
+            length = min(1.0, _FARTHER * direction.reach + _FARTHER_BY)
+            there = (direction.u, direction.zeta, direction.upsilon)
+            least, most = _LEAST * goal, _MOST * goal
+            self.backend.barrier_aims(
+                *here, *there, self.bounded[:, 0], length, least, most, lower, upper
+            )
+            other = self.direction(lower, upper)
+            if other.reach < _LONGER * direction.reach:
+                break
+            direction = other
+        return direction
+
+    def products(self, direction: _Direction, length: float) -> float:
+        """Mean of u·ζ and (U − u)·υ after a step of that length."""
+        pairs = self.problem.total_weight * (self.bounded.size + self.bounded.sum())
+        total = self.total + (direction.first + direction.second * length) * length
+        return float(total / pairs)
 
     def _solve(self, pull: Any) -> tuple[Any, float]:
         """The bordered system: (λS·I + XᵀΩX)dw + XᵀΩ1·db = missing_w − Xᵀpull, and b's row."""
@@ -273,30 +347,3 @@ class _NewtonStep:
         full = np.zeros(problem.n_rows)
         full[used] = v
         return (self.missing_w - self._combine(full)) / self.scale, db
-
-    def longest(self, direction: tuple[Any, ...]) -> float:
-        """The step to the nearest boundary."""
-        _, _, du, dzeta, dupsilon = direction
-        state = self.state
-        pairs = (
-            (state.u, du),
-            (state.slack, -du * self.bounded),
-            (state.zeta, dzeta),
-            (state.upsilon, dupsilon),
-        )
-        longest = 1.0 / _TO_BOUNDARY
-        for value, change in pairs:
-            falls = change < 0
-            if falls.any():
-                longest = min(longest, float(np.min(-value[falls] / change[falls])))
-        return longest
-
-    def complementarity(self, direction: tuple[Any, ...], length: float) -> float:
-        """Mean of u·ζ and (U − u)·υ after a step of that length."""
-        _, _, du, dzeta, dupsilon = direction
-        state = self.state
-        lower = (state.u + length * du) * (state.zeta + length * dzeta)
-        slack = state.slack - length * du * self.bounded
-        upper = slack * (state.upsilon + length * dupsilon)
-        pairs = self.problem.total_weight * (len(lower) + self.bounded.sum())
-        return float(np.sum(self.weight * (lower + upper)) / pairs)

@@ -1,5 +1,11 @@
 """The functions of the compiled backend, in one list."""
 
+from gapsvm.backends.cpu.barrier import (
+    barrier_aims,
+    barrier_direction,
+    barrier_pull,
+    barrier_terms,
+)
 from gapsvm.backends.cpu.batch_bias import balanced_pulls, batch_bias_steps
 from gapsvm.backends.cpu.draws import draw_multisets, draw_subsets, interleave, shuffle
 from gapsvm.backends.cpu.dual import screen, sdca_steps
@@ -23,6 +29,10 @@ from gapsvm.backends.cpu.subgradient import balance, subgradient_steps
 __all__ = [
     "balance",
     "balanced_pulls",
+    "barrier_aims",
+    "barrier_direction",
+    "barrier_pull",
+    "barrier_terms",
     "batch_bias_steps",
     "block_steps",
     "combination",

@@ -11,7 +11,7 @@ from gapsvm.backends.cpu.jit import kernel
 from gapsvm.data.matrix import CSR, Dense
 
 _BLOCK = 2048  # rows scaled at a time: 2048 × d doubles stay near the cache
-_DENSE_ENOUGH = 0.25  # above this share of nonzeros BLAS on expanded rows wins over scatter
+_DENSE_ENOUGH = 0.5  # above this share of nonzeros BLAS on expanded rows wins over scatter
 
 
 @kernel
@@ -31,29 +31,32 @@ def _scatter_gram(X, omega, first, stop, out):
                 row[X.indices[m]] += scaled * X.data[m]
 
 
-def _expand(X: CSR, first: int, stop: int, n_features: int) -> Any:
-    block = np.zeros((stop - first, n_features))
-    begin, end = int(X.indptr[first]), int(X.indptr[stop])
-    counts = np.diff(X.indptr[first : stop + 1].astype(np.int64))
-    block[np.repeat(np.arange(stop - first), counts), X.indices[begin:end]] = X.data[begin:end]
-    return block
+@kernel
+def _expand(X, omega, first, stop, block):
+    """block = rows first ≤ i < stop of diag(√ω)·X, all values written out.  Modified: block."""
+    block[:] = 0.0
+    for i in range(first, stop):
+        root = np.sqrt(omega[i])
+        for k in range(np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1])):
+            block[i - first, X.indices[k]] = root * X.data[k]
 
 
 def weighted_gram(X: Dense | CSR, omega: Any, n_features: int) -> Any:
     """Xᵀ diag(ω) X in float64, ω ≥ 0; the upper triangle repeats the lower."""
     n = omega.size
-    if isinstance(X, CSR) and X.data.size < _DENSE_ENOUGH * n * n_features:
+    if isinstance(X, CSR) and X.indptr[n] - X.indptr[0] < _DENSE_ENOUGH * n * n_features:
         out = np.zeros((n_features, n_features))
         _scatter_gram(X, omega, 0, n, out)
     else:
         upper = np.zeros((n_features, n_features), order="F")
+        block = np.empty((min(n, _BLOCK), n_features))
         for first in range(0, n, _BLOCK):
             stop = min(first + _BLOCK, n)
+            block = block[: stop - first]
             if isinstance(X, CSR):
-                block = _expand(X, first, stop, n_features)
-                block *= np.sqrt(omega[first:stop, None])
+                _expand(X, omega, first, stop, block)
             else:
-                block = X.values[first:stop] * np.sqrt(omega[first:stop, None])
+                np.multiply(X.values[first:stop], np.sqrt(omega[first:stop, None]), out=block)
             upper = dsyrk(1.0, block.T, beta=1.0, c=upper, overwrite_c=True)
         out = upper.T
     return np.tril(out) + np.tril(out, -1).T
