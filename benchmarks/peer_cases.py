@@ -62,10 +62,16 @@ class PeerCase(Case):
     def estimator(self, gap: float, y: Any, threads: int = 1, **options: Any) -> Any:
         """gapsvm, told to certify an absolute gap."""
         at_zero = self.objective(sp.csr_matrix((len(y), 1)), y, np.zeros(1))
-        common = {"lam": self.lam, "tol": gap / at_zero, "fit_intercept": False, "random_state": 0}
+        common = {
+            "lam": self.lam,
+            "tol": gap / at_zero,
+            "fit_intercept": False,
+            "random_state": 0,
+            "n_jobs": threads,
+        }
         if self.loss == "epsilon_insensitive":
             return LinearSVR(epsilon=EPSILON, **common, **options)
-        return LinearSVC(loss=self.loss, n_jobs=threads, **common, **options)
+        return LinearSVC(loss=self.loss, **common, **options)
 
     def minimum(self, X: Any, y: Any, gap: float) -> float:
         """P*: the data folder's, or a lower bound certified to ``gap``."""

@@ -153,7 +153,7 @@ def test_the_logistic_step_finds_its_root(backend):
         table, order = np.array([a, q, 1.0, 1.0]), np.zeros(1, dtype=np.uint32)
         X = as_rows(np.ones((1, 1))).view
         steps = get_backend(backend).sdca_steps
-        steps(X, loss.curve, table, order, 0, 1, 0, z * one, 0.0, 0.0, np.inf)
+        steps(X, loss.curve, table, order, 0, 1, 0, z * one, 0.0, 0.0, np.inf, 1.0)
         p = table[0]
         root = brentq(lambda u, a=a, z=z, q=q: u + z + q * (expit(u) - a), -z - q - 1, -z + q + 1)
         assert p == pytest.approx(expit(root), rel=1e-6, abs=1e-9), (a, z, q)

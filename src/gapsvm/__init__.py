@@ -28,6 +28,7 @@ _HOME = {
     "Status": "gapsvm.trace",
     "Record": "gapsvm.trace",
     "SDCA": "gapsvm.solvers.dual",
+    "AcceleratedSDCA": "gapsvm.solvers.accelerated",
     "MiniBatchSDCA": "gapsvm.solvers.minibatch",
     "InteriorPoint": "gapsvm.solvers.interior",
     "Pegasos": "gapsvm.solvers.subgradient",

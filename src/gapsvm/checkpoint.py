@@ -25,6 +25,7 @@ from gapsvm.data.matrix import CSR, Rows
 from gapsvm.data.tensors import TensorFileError, read_tensors, write_tensors
 from gapsvm.multiclass import MulticlassIterate, MulticlassProblem
 from gapsvm.problem import Iterate, LinearProblem
+from gapsvm.solvers.accelerated import AcceleratedSDCA, AcceleratedState
 from gapsvm.solvers.dual import SDCA, SDCAState
 from gapsvm.solvers.interior import InteriorPoint, InteriorState
 from gapsvm.solvers.minibatch import MiniBatchSDCA, MiniBatchState
@@ -47,6 +48,8 @@ _CLASSES: dict[str, type] = {
         Iterate,
         SDCA,
         SDCAState,
+        AcceleratedSDCA,
+        AcceleratedState,
         InteriorPoint,
         InteriorState,
         MiniBatchSDCA,

@@ -18,6 +18,7 @@ from gapsvm.backends import get_backend
 from gapsvm.data.matrix import Rows, checked_rows
 from gapsvm.losses import FiveNumbers, Loss
 from gapsvm.problem import Bias, Iterate, LinearProblem
+from gapsvm.solvers.accelerated import AcceleratedSDCA
 from gapsvm.solvers.base import deferred_interrupt, solve
 from gapsvm.solvers.dual import SDCA
 from gapsvm.solvers.interior import InteriorPoint, one_blas_thread
@@ -26,7 +27,7 @@ from gapsvm.solvers.subgradient import Subgradient
 from gapsvm.trace import Callback, Checkpoint, Record, Result, Status
 
 SUBGRADIENT = ("pegasos", "norma", "sgd", "adaptive", "proximal", "optimistic")
-METHODS = ("auto", "sdca", "interior", *SUBGRADIENT)
+METHODS = ("auto", "sdca", "accelerated", "interior", *SUBGRADIENT)
 PRIMAL = "primal"
 """auto, among the methods that work on w: interior point for few features, else Pegasos."""
 _EXACT = 1e-12
@@ -67,7 +68,7 @@ class Options:
     evaluate_every : float, optional
         Passes between evaluations at most.
     threads : int
-        For one problem; the model does not depend on it.
+        For one problem; the same seed and threads give the same model.
     """
 
     method: Any = "auto"
@@ -144,12 +145,14 @@ def plan(problem: LinearProblem, options: Options, warm: Iterate | None = None) 
         how = {"average": "tail", "sampler": "permutation"} if confined else {}
         return [Stage(method, subgradient(method, size, horizon=horizon, single=single, **how))]
     if size != 1:
-        if method == "interior":
-            raise ValueError("batch_size is for sdca and the subgradient methods, not interior")
+        if method in ("accelerated", "interior"):
+            raise ValueError(f"batch_size is for sdca and the subgradient methods, not {method}")
         return [Stage("sdca", _warmed(MiniBatchSDCA(options.rule, size), warm))]
     sdca = _warmed(SDCA(single=single), warm)
     if method == "sdca":
         return [Stage("sdca", sdca)]
+    if method == "accelerated":
+        return [Stage("accelerated", _warmed(AcceleratedSDCA(), warm))]
     if method == "interior":
         return [Stage("interior", InteriorPoint())]
     if _is_small(problem):
@@ -161,7 +164,12 @@ def plan(problem: LinearProblem, options: Options, warm: Iterate | None = None) 
     return [Stage("sdca", sdca, worth, patience=worth), Stage("interior", InteriorPoint())]
 
 
-_NAMES = {SDCA: "sdca", MiniBatchSDCA: "sdca", InteriorPoint: "interior"}
+_NAMES = {
+    SDCA: "sdca",
+    MiniBatchSDCA: "sdca",
+    AcceleratedSDCA: "accelerated",
+    InteriorPoint: "interior",
+}
 
 
 def subgradient(method: str, batch_size: int, **options: Any) -> Subgradient:

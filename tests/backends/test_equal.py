@@ -43,8 +43,8 @@ def same(a, b, tight=1e-12):
 
 @every_matrix
 @every_loss
-@pytest.mark.parametrize("ratio", [0.0, 0.7])
-def test_sdca_steps(name, layout, index, dtype, ratio):
+@pytest.mark.parametrize(("ratio", "sigma"), [(0.0, 1.0), (0.7, 1.6)])
+def test_sdca_steps(name, layout, index, dtype, ratio, sigma):
     """Two passes in two slices each, rows dropped in the second one."""
     loss, X = get_loss(name), view(layout, index, dtype)
     rng = np.random.default_rng(5)
@@ -66,7 +66,7 @@ def test_sdca_steps(name, layout, index, dtype, ratio):
             kept = 0
             for first, last in ((0, active // 3), (active // 3, active)):
                 kept, bias, worst, gap = backend.sdca_steps(
-                    X, loss.curve, table, mine, first, last, kept, w, bias, ratio, threshold
+                    X, loss.curve, table, mine, first, last, kept, w, bias, ratio, threshold, sigma
                 )
                 numbers += [kept, bias, worst, gap]
             active, threshold = kept, 0.05

@@ -78,6 +78,7 @@ ACTS = {
         **SHARED,
         "loss": ({}, "huber", "coef_"),
         "epsilon": ({}, 0.5, "coef_"),
+        "n_jobs": ({}, 0, "error"),
     },
 }
 CASES = [(model, name) for model in ACTS for name in inspect.signature(model).parameters]

@@ -7,6 +7,7 @@ import pytest
 
 from gapsvm import SDCA, LinearProblem, get_loss, solve
 from gapsvm.backends import get_backend
+from gapsvm.data.matrix import Rows
 from gapsvm.solvers import orders
 from gapsvm.solvers.orders import expect_rows, new_order
 
@@ -46,6 +47,22 @@ def test_blocks_follow_one_another(tmp_path, small_blocks, count):
         got.append(order)
     np.testing.assert_array_equal(*got)
     expect_rows(problem, order[:count])
+
+
+def test_few_blocks_are_asked_for_at_a_time(tmp_path, small_blocks, monkeypatch):
+    """Also when the rows visited are few and lie in all blocks."""
+    problem, in_memory = mapped_problem(tmp_path)
+    size, asked = problem.rows_for(5000), []
+    monkeypatch.setattr(Rows, "expect", lambda self, first, last: asked.append((first, last)))
+    order = np.arange(0, 3000, 10, dtype=np.uint32)
+    new_order(problem, order, order.size, np.array([5], dtype=np.uint64), BACKENDS[0])
+    count = expect_rows(problem, order)
+    visited = list(dict.fromkeys((order // size).tolist()))[: orders._BLOCKS_AHEAD]
+    assert asked == [(size * block, min(size * (block + 1), 3000)) for block in visited]
+    assert count == np.isin(order // size, visited).sum()
+    assert expect_rows(problem, order[count - 1 : count]) == 1
+    assert expect_rows(problem, order[:0]) == 0
+    assert expect_rows(in_memory, order) == order.size
 
 
 def test_a_mapped_file_gives_the_same_optimum(tmp_path, small_blocks):

@@ -24,6 +24,7 @@ from problems import (
 
 from gapsvm import (
     SDCA,
+    AcceleratedSDCA,
     InteriorPoint,
     LinearProblem,
     MiniBatchSDCA,
@@ -37,6 +38,7 @@ from gapsvm import (
 # solver, relative gap it reaches here, passes it may take
 SOLVERS = {
     "sdca": (SDCA(), 1e-7, 20000),
+    "accelerated": (AcceleratedSDCA(kappa=0.3), 1e-7, 20000),  # by itself it has no κ at this λ
     "naive batches": (MiniBatchSDCA("naive", 2), 1e-3, 20000),  # of two rows it cannot diverge
     "safe batches": (MiniBatchSDCA("safe", 4), 1e-4, 20000),
     "safe, by rows, late": (MiniBatchSDCA("safe", 4, form="rows", staleness=2), 1e-3, 20000),

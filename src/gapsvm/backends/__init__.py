@@ -6,9 +6,11 @@
 from __future__ import annotations
 
 import importlib
+import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cache
 from types import ModuleType
 from typing import Any
 
@@ -27,8 +29,7 @@ class Backend:
         """``function`` of every part, in order, on all threads: what it calls holds no lock."""
         if self.threads == 1 or len(parts) == 1:
             return [function(part) for part in parts]
-        with ThreadPoolExecutor(min(self.threads, len(parts))) as pool:
-            return list(pool.map(function, parts))
+        return list(_pool(self.threads, os.getpid()).map(function, parts))
 
     def __getattr__(self, function: str) -> Callable[..., Any]:
         if function.startswith("__"):
@@ -40,6 +41,12 @@ class Backend:
                 f"backend {self.name!r} has no {function}; "
                 f"add it to {self.module.__name__} or use another of {', '.join(_MODULES)}"
             ) from None
+
+
+@cache
+def _pool(threads: int, process: int) -> ThreadPoolExecutor:
+    """Threads that wait for work, which costs less than new ones; a forked child has its own."""
+    return ThreadPoolExecutor(threads, thread_name_prefix="gapsvm")
 
 
 def get_backend(name: str | Backend = "cpu", threads: int = 1) -> Backend:

@@ -86,6 +86,7 @@ def sdca_steps(
     bias: float,
     ratio: float,
     threshold: float,
+    sigma: float,
 ) -> tuple[int, float, float, float]:
     worst = gap = 0.0
     for k in range(start, stop):
@@ -102,10 +103,10 @@ def sdca_steps(
             continue
         worst = max(worst, v)
         gap += abs(c) * float(loss.value(z, t) + loss.conjugate(a, t) + a * z)
-        new = float(loss.dual_step(a, z, t, q))
+        new = float(loss.dual_step(a, z, t, sigma * q))
         table[4 * i] = new
-        w[columns] += c * (new - a) * x
-        bias += ratio * c * (new - a)
+        w[columns] += sigma * c * (new - a) * x
+        bias += sigma * ratio * c * (new - a)
     return kept, bias, worst, gap
 
 
@@ -278,7 +279,7 @@ def block_steps(
         a, c, t = table[4 * rows], table[4 * rows + 2], table[4 * rows + 3]
         gap += _look(X, loss, a, c, t, rows, w, bias)[2]
         for _ in range(sweeps):  # serial steps, in that order
-            once, stay = rows.copy(), (w, bias, ratio, np.inf)
+            once, stay = rows.copy(), (w, bias, ratio, np.inf, 1.0)
             _, bias, _, _ = sdca_steps(X, loss, table, once, 0, rows.size, 0, *stay)
     return bias, gap
 

@@ -35,6 +35,7 @@ LossName = Literal[
 MethodName = Literal[
     "auto",
     "sdca",
+    "accelerated",
     "interior",
     "pegasos",
     "norma",
@@ -190,8 +191,9 @@ def fit(
         MethodName,
         typer.Option(
             metavar="NAME",
-            help="auto (what is foreseen to be cheapest), sdca, interior; or a "
-            "subgradient method: pegasos, norma, sgd, adaptive, proximal, optimistic.",
+            help="auto (what is foreseen to be cheapest), sdca, accelerated (for weak λ), "
+            "interior; or a subgradient method: pegasos, norma, sgd, adaptive, proximal, "
+            "optimistic.",
         ),
     ] = "auto",
     bias: Annotated[
@@ -219,7 +221,10 @@ def fit(
         bool, typer.Option("--balanced", help="The same total weight for every class.")
     ] = False,
     seed: Annotated[
-        int, typer.Option(callback=_not_negative, help="The same seed gives the same model.")
+        int,
+        typer.Option(
+            callback=_not_negative, help="The same seed and --threads give the same model."
+        ),
     ] = 0,
     threads: Annotated[
         int,

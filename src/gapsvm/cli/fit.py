@@ -252,8 +252,8 @@ def solver_for(
     if not changed:
         return subgradient(method, 1, **ends)
     option = "--" + changed[-1].replace("_", "-")
-    if method == "interior":
-        raise ValueError(f"{option} is for sdca and the subgradient methods, not interior")
+    if method in ("accelerated", "interior"):
+        raise ValueError(f"{option} is for sdca and the subgradient methods, not {method}")
     if method in SUBGRADIENT:
         if not set(changed) <= {"batch_size", "average", "sampler"}:
             raise ValueError(f"{option} is for the method sdca, not {method}")

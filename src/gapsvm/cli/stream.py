@@ -158,7 +158,7 @@ def _check(request: StreamRequest, source: _Text | _Folder) -> None:
     """What can be known to be wrong before anything is read."""
     if not request.batch_size.isdecimal():
         raise ValueError("--stream needs a number for --batch-size")
-    if request.method in ("sdca", "interior"):
+    if request.method in ("sdca", "accelerated", "interior"):
         raise ValueError("--stream needs a subgradient method, not " + request.method)
     if request.average == "random":
         raise ValueError("--stream keeps the last iterate or a mean: none, uniform, tail, decaying")

@@ -38,7 +38,8 @@ from gapsvm.train import METHODS, PRIMAL, SUBGRADIENT, Fit, Options, train, trai
 
 _JOINT_LOSSES = {"hinge": "crammer_singer", "logistic": "multinomial"}
 _JOINT_METHODS = tuple(method for method in SUBGRADIENT if method != "optimistic")
-_DUAL_METHODS, _PRIMAL_METHODS = ("sdca", "interior"), (*SUBGRADIENT, "interior")
+_DUAL_METHODS = ("sdca", "interior", "accelerated")
+_PRIMAL_METHODS = (*SUBGRADIENT, "interior")
 
 
 class _LinearModel(CallbackSupportMixin, BaseEstimator):
@@ -59,6 +60,7 @@ class _LinearModel(CallbackSupportMixin, BaseEstimator):
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "time_limit": [Interval(Real, 0, None, closed="left"), None],
         "warm_start": ["boolean"],
+        "n_jobs": [Integral, None],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
         "callbacks": ["array-like", callable, None],
@@ -85,6 +87,12 @@ class _LinearModel(CallbackSupportMixin, BaseEstimator):
             return "none"
         return "penalized" if self.penalize_intercept else "free"
 
+    def _threads(self) -> int:
+        """``n_jobs`` as joblib sees it here: inside its workers None is one, never all cores."""
+        if self.n_jobs == 0:
+            raise ValueError("n_jobs must not be 0; use None for one thread or -1 for all cores")
+        return int(effective_n_jobs(self.n_jobs))
+
     def _fit_targets(
         self,
         X: Any,
@@ -93,7 +101,6 @@ class _LinearModel(CallbackSupportMixin, BaseEstimator):
         loss: Any,
         weight: Any,
         note: str | None,
-        threads: int = 1,
         joint: int = 0,
     ) -> None:
         """Train one problem per target and set the fitted attributes.
@@ -142,7 +149,7 @@ class _LinearModel(CallbackSupportMixin, BaseEstimator):
                     **weights,
                     radius=math.inf if self.radius is None else self.radius,
                     warm=warm,
-                    threads=threads,
+                    threads=self._threads(),
                     watch=watch,
                 )
         self.copy_note_ = note or rows.note
@@ -299,10 +306,11 @@ class LinearSVC(ClassifierMixin, _LinearModel):
     loss : {"hinge", "squared_hinge", "smoothed_hinge", "logistic"}, default="hinge"
     dual : bool or "auto", default="auto"
         True: dual methods; False: primal ones (interior point for few features, else Pegasos).
-    method : {"auto", "sdca", "interior", "pegasos", "norma", "sgd", "adaptive", "proximal", \
-"optimistic"} or a solver, default="auto"
-        The last six are subgradient methods and differ in their step rule (``gapsvm.rules``).
-        ``method_`` says which one produced the model.  A solver such as
+    method : {"auto", "sdca", "accelerated", "interior", "pegasos", "norma", "sgd", "adaptive", \
+"proximal", "optimistic"} or a solver, default="auto"
+        "accelerated" is SDCA for weak regularisation (a large C).  The last six are subgradient
+        methods and differ in their step rule (``gapsvm.rules``).  ``method_`` says which one
+        produced the model.  A solver such as
         ``MiniBatchSDCA(rule="aggressive", batch_size=64, staleness=2)`` is taken as it is.
     batch_size : int or "auto", default=1
         Rows that step together; more than 1 means mini-batch SDCA, or mini-batch Pegasos.  "auto"
@@ -337,8 +345,9 @@ class LinearSVC(ClassifierMixin, _LinearModel):
     warm_start : bool, default=False
         Start from the last fit's α if the number of rows is the same.
     n_jobs : int, default=None
-        Threads, over the classes or within one problem; None is one, -1 all cores.  The model does
-        not depend on it.
+        Threads, over the classes or within one problem; None is one, -1 all cores.  The same
+        ``random_state`` and ``n_jobs`` give the same model; in long fits of narrow data another
+        ``n_jobs`` may give another one, certified to the same gap.
     random_state : int, RandomState or None, default=None
     verbose : int, default=0
     callbacks : callable or list of callables, default=None
@@ -369,7 +378,6 @@ class LinearSVC(ClassifierMixin, _LinearModel):
         "loss": [StrOptions({"hinge", "squared_hinge", "smoothed_hinge", "logistic"})],
         "multi_class": [StrOptions({"ovr", "crammer_singer"})],
         "class_weight": [dict, StrOptions({"balanced"}), None],
-        "n_jobs": [Integral, None],
     }
 
     def __init__(
@@ -442,7 +450,7 @@ class LinearSVC(ClassifierMixin, _LinearModel):
             targets = [np.where(labels == 1, 1.0, -1.0)]
         else:
             targets = [np.where(labels == k, 1.0, -1.0) for k in range(len(self.classes_))]
-        self._fit_targets(X, y, targets, get_loss(self.loss), weight, note, self._threads())
+        self._fit_targets(X, y, targets, get_loss(self.loss), weight, note)
         self._report()
         return self
 
@@ -460,12 +468,6 @@ class LinearSVC(ClassifierMixin, _LinearModel):
         if self.dual is True:
             raise ValueError("multi_class='crammer_singer' has primal methods only, not dual=True")
         return _JOINT_LOSSES[self.loss]
-
-    def _threads(self) -> int:
-        """``n_jobs`` as joblib sees it here: inside its workers None is one, never all cores."""
-        if self.n_jobs == 0:
-            raise ValueError("n_jobs must not be 0; use None for one thread or -1 for all cores")
-        return int(effective_n_jobs(self.n_jobs))
 
     def _check_classes(self, labels: Any, weight: Any) -> None:
         if len(self.classes_) < 2:
@@ -572,6 +574,7 @@ class LinearSVR(RegressorMixin, _LinearModel):
         max_iter: int = 1000,
         time_limit: float | None = None,
         warm_start: bool = False,
+        n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
         callbacks: Any = None,
@@ -592,6 +595,7 @@ class LinearSVR(RegressorMixin, _LinearModel):
         self.max_iter = max_iter
         self.time_limit = time_limit
         self.warm_start = warm_start
+        self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
         self.callbacks = callbacks

@@ -23,6 +23,7 @@ import numpy as np
 from gapsvm.backends import Backend
 from gapsvm.losses import FiveNumbers
 from gapsvm.problem import Iterate, LinearProblem
+from gapsvm.solvers.blocks import steps_in_blocks, still_worth, worth_blocks
 from gapsvm.solvers.orders import expect_rows, new_order
 from gapsvm.trace import Progress
 
@@ -58,6 +59,10 @@ class SDCAState:
     screened: float = math.inf
     """The gap at the last screening, before the first as it was met in the first pass."""
     hint: float = math.inf
+    in_blocks: bool = True
+    """Several threads may step at once, as far as their steps were found to bear it."""
+    overlap: float = math.inf
+    """ρ of their latest rounds, see ``gapsvm.solvers.blocks``."""
 
 
 @dataclass(frozen=True)
@@ -82,6 +87,10 @@ class SDCA:
         Visit rows along so many forward streams through memory instead of in a random order; 0:
         at random.  By default for long rows, where memory pays for it and neighbours in the data
         are less alike than in tables of short ones.
+    blocks : bool
+        Where the backend has several threads, let them step at once in long passes over narrow
+        data; otherwise they share the screenings and certificates alone, and the steps are those
+        of one thread.
     """
 
     shrinking: bool = True
@@ -90,6 +99,7 @@ class SDCA:
     bias: float = 0.0
     single: bool = False
     streams: int | None = None
+    blocks: bool = True
 
     def init(self, problem: LinearProblem, backend: Backend, rng: np.random.Generator) -> SDCAState:
         ratio = bias_ratio(problem)
@@ -175,26 +185,30 @@ class SDCA:
             new_order(problem, state.order, state.active, state.seed, backend, self.streams)
         middle = (state.active + 1) // 2
         stop = min(state.position + rows, middle if state.position < middle else state.active)
-        expect_rows(problem, state.order[state.position : stop])
-        state.kept, state.bias, worst, gap = backend.sdca_steps(
-            problem.rows.view,
-            problem.loss.curve,
-            state.table,
-            state.order,
-            state.position,
-            stop,
-            state.kept,
-            state.w,
-            state.bias,
-            ratio,
-            state.threshold,
-        )
+        stop = state.position + expect_rows(problem, state.order[state.position : stop])
+        if self.blocks and state.in_blocks and worth_blocks(problem, backend, state.active):
+            worst, gap = steps_in_blocks(problem, state, backend, stop, ratio)
+        else:
+            state.kept, state.bias, worst, gap = backend.sdca_steps(
+                problem.rows.view,
+                problem.loss.curve,
+                state.table,
+                state.order,
+                state.position,
+                stop,
+                state.kept,
+                state.w,
+                state.bias,
+                ratio,
+                state.threshold,
+                1.0,
+            )
         state.rows_visited += stop - state.position
         state.position = stop
         state.worst = max(state.worst, worst)
         state.gap_sum += gap
         if stop == state.active:
-            self._end_pass(problem, state)
+            self._end_pass(problem, state, backend)
         elif stop == middle:
             state.hint = self._extrapolated(problem, state, state.active / middle, age=0.25)
 
@@ -206,7 +220,7 @@ class SDCA:
         falling = min(1.0, estimate / state.last_estimate) if known else 0.5
         return estimate * float(falling**age)
 
-    def _end_pass(self, problem: LinearProblem, state: SDCAState) -> None:
+    def _end_pass(self, problem: LinearProblem, state: SDCAState, backend: Backend) -> None:
         """Judge the pass, choose the rows of the next one, move the centre of a free bias."""
         estimate = max(0.0, problem.lam * state.gap_sum)  # not below zero by rounding
         if self.shrinking:
@@ -215,6 +229,7 @@ class SDCA:
             state.active, state.threshold = state.kept, state.worst
         state.hint = self._extrapolated(problem, state, 1.0, age=0.5)
         state.last_estimate = estimate
+        state.in_blocks = still_worth(backend, state.overlap)
         if problem.bias == "free":
             state.bias, state.centre = 2.0 * state.bias - state.centre, state.bias
         state.position = state.kept = 0

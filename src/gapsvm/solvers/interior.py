@@ -32,8 +32,8 @@ from gapsvm.trace import Progress
 _TO_BOUNDARY = 0.995
 _CORRECTORS = 3
 """Further right-hand sides for one factorisation, as long as each lengthens the step ..."""
-_LONGER = 1.05
-"""... by so much."""
+_LONG, _LONGER = 0.7, 1.05
+"""... that is shorter than this, by so much."""
 _FARTHER, _FARTHER_BY = 1.3, 0.3
 """A corrector looks at the products so much beyond the step it is to lengthen, ..."""
 _LEAST, _MOST = 0.1, 10.0
@@ -290,7 +290,7 @@ class _NewtonStep:
         state = self.state
         here = (state.u, state.slack, state.zeta, state.upsilon)
         for _ in range(_CORRECTORS):
-            if direction.reach >= 1.0:
+            if direction.reach >= _LONG:
                 break
             length = min(1.0, _FARTHER * direction.reach + _FARTHER_BY)
             there = (direction.u, direction.zeta, direction.upsilon)

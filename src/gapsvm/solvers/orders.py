@@ -13,7 +13,9 @@ _LONG_ROW = 64
 _STREAMS, _ROUNDS = 128, 4
 """... so many, if there are rows for so many rounds."""
 _BLOCK_VALUES = 4_000_000
-"""Stored values of the blocks in which mapped rows are read: some 32 MB."""
+"""Stored values of the blocks in which mapped rows are read: some 32 MB; ..."""
+_BLOCKS_AHEAD = 2
+"""... so many are asked for at a time."""
 
 
 def new_order(
@@ -37,13 +39,20 @@ def new_order(
         backend.shuffle(order, count, seed)
 
 
-def expect_rows(problem: Any, rows: Any) -> None:
-    """Have the blocks that hold ``rows`` read from a mapped file."""
-    if _in_blocks(problem):
-        size = problem.rows_for(_BLOCK_VALUES)
-        for block in np.flatnonzero(np.bincount(rows // size)):
-            first = int(block) * size
-            problem.rows.expect(first, min(first + size, problem.n_rows))
+def expect_rows(problem: Any, rows: Any) -> int:
+    """Have the first blocks that ``rows`` visits read from a mapped file; the rows they hold.
+
+    Few blocks, however few rows of each are visited: what is read ahead must fit into memory.
+    """
+    if not _in_blocks(problem):
+        return len(rows)
+    size = problem.rows_for(_BLOCK_VALUES)
+    blocks = rows // size
+    starts = np.flatnonzero(np.diff(blocks, prepend=-1))
+    for start in starts[:_BLOCKS_AHEAD]:
+        first = int(blocks[start]) * size
+        problem.rows.expect(first, min(first + size, problem.n_rows))
+    return int(starts[_BLOCKS_AHEAD]) if starts.size > _BLOCKS_AHEAD else len(rows)
 
 
 def _in_blocks(problem: Any) -> bool:

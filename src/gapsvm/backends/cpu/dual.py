@@ -15,12 +15,13 @@ _NEAR = 4  # ... and the values between them
 
 
 @kernel
-def sdca_steps(X, loss, table, order, start, stop, kept, w, bias, ratio, threshold):
+def sdca_steps(X, loss, table, order, start, stop, kept, w, bias, ratio, threshold, sigma):
     """Exact coordinate steps of the dual on the rows order[start:stop] (Takáč Alg. 2 with b = 1).
 
     Problem   max_α D(α), D as in ``gapsvm.problem``, one coordinate at a time.
     Given     table[4i:4i+4] = (α_i, q_i, c_i, t_i): c_i = σ_i s_i/(λS), σ_i the sign of the row,
               q_i = |c_i|(‖x_i‖² + ratio); w = Σ c_i α_i x_i, and bias moves by ratio·c_i·δ.
+              Curvature and movement count sigma times: 1, or more for a block among others.
               A row whose α is stuck at a bound by more than threshold is dropped: the rows that
               stay are gathered in order[:kept].  Modified in place: table, order, w.
     Returns   kept, bias, the largest violation met, Σ |c_i|·(Fenchel gap of row i when visited).
@@ -38,7 +39,7 @@ def sdca_steps(X, loss, table, order, start, stop, kept, w, bias, ratio, thresho
         z = row_dot(X, i, w) + bias
         if c < 0:
             z = -z
-        v, new = row_step(loss, a, z, t, q)
+        v, new = row_step(loss, a, z, t, sigma * q)
         if v < -threshold:
             continue
         order[kept] = order[k]
@@ -51,8 +52,9 @@ def sdca_steps(X, loss, table, order, start, stop, kept, w, bias, ratio, thresho
         gap += abs(c) * (value + conjugate + a * z)
         if new != a:
             table[k4] = new
-            row_axpy(X, i, c * (new - a), w)
-            bias += ratio * c * (new - a)
+            step = sigma * c * (new - a)
+            row_axpy(X, i, step, w)
+            bias += ratio * step
     return kept, bias, worst, gap
 
 

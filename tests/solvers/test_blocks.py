@@ -1,0 +1,111 @@
+"""Several threads that step at once: certified, deterministic, given up where they do not pay."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from problems import BIASES, LAYOUTS, LOSS_NAMES, problem
+
+from gapsvm import SDCA, LinearProblem, get_loss, solve
+from gapsvm.backends import get_backend
+from gapsvm.solvers import blocks
+from gapsvm.solvers.dual import bias_ratio
+
+TWO = get_backend("cpu", 2)
+
+
+@pytest.fixture(autouse=True)
+def short_passes_count_as_long(monkeypatch):
+    monkeypatch.setattr(blocks, "_PASS_VALUES", 100)
+
+
+def table_data(n=3000, d=12, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d))
+    return X, np.where(X[:, 0] + 0.5 * rng.normal(size=n) > 0, 1.0, -1.0)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("bias", BIASES)
+@pytest.mark.parametrize("name", LOSS_NAMES)
+def test_blocks_are_certified(name, bias, layout, monkeypatch):
+    monkeypatch.setattr(blocks, "_WORTH", 0.0)
+    p = problem(name, 400, 5, lam=1e-2, bias=bias, layout=layout)
+    assert blocks.worth_blocks(p, TWO, p.n_rows)
+    result = solve(p, SDCA(), gap=1e-5 * p.primal_at_zero, backend=TWO, max_passes=3000)
+    assert result.converged
+    best = solve(p, SDCA(), gap=1e-8 * p.primal_at_zero, max_passes=10_000)
+    excess = result.certificate.primal - best.certificate.primal
+    assert -1e-9 <= excess <= result.gap + 1e-9
+
+
+@pytest.mark.parametrize("threads", [2, 3, 5])
+def test_the_same_seed_and_threads_give_the_same_model(threads):
+    X, y = table_data()
+    p = LinearProblem(X, y, get_loss("hinge"), 1e-4)
+    backend = get_backend("cpu", threads)
+    one, again = (solve(p, SDCA(), gap=1e-4, backend=backend) for _ in range(2))
+    assert one.converged
+    np.testing.assert_array_equal(one.solution.alpha, again.solution.alpha)
+    np.testing.assert_array_equal(one.solution.w, again.solution.w)
+
+
+def test_w_stays_w_of_alpha_and_no_row_is_lost():
+    X, y = table_data()
+    p = LinearProblem(X, y, get_loss("hinge"), 1e-3, bias="penalized")
+    solver = SDCA(shrinking=False)
+    state = solver.init(p, TWO, np.random.default_rng(0))
+    while state.rows_visited < 4 * p.n_rows:
+        state = solver.advance(p, state, TWO, 777)
+        c = state.table[2::4] * state.table[::4]
+        np.testing.assert_allclose(state.w, X.T @ c, atol=1e-9)
+        assert state.bias == pytest.approx(bias_ratio(p) * c.sum(), abs=1e-9)
+        np.testing.assert_array_equal(np.sort(state.order), np.arange(p.n_rows))
+    assert np.isfinite(state.overlap)
+
+
+def test_a_round_raises_the_dual_if_sigma_covers_the_overlap():
+    X, y = table_data(n=2000)
+    p = LinearProblem(X, y, get_loss("hinge"), 1e-4)
+    solver = SDCA(shrinking=False)
+    state = solver.init(p, TWO, np.random.default_rng(0))
+    dual, size = 0.0, -(-p.n_rows // blocks.ROUNDS)
+    for _ in range(60):
+        covered = min(2.0, max(1.0, blocks._MARGIN * state.overlap))
+        state = solver.advance(p, state, TWO, size)
+        now = p.certify(solver.iterate(p, state), TWO).dual
+        if state.overlap <= covered:
+            assert now >= dual - 1e-12
+        dual = now
+
+
+def test_rows_that_are_all_alike_fall_back_to_one_thread():
+    """Both blocks would go the same way twice: after a pass one thread goes on alone."""
+    rng = np.random.default_rng(0)
+    X = np.ones((2000, 8)) + 0.01 * rng.normal(size=(2000, 8))
+    y = np.where(rng.random(2000) < 0.8, 1.0, -1.0)
+    p = LinearProblem(X, y, get_loss("squared_hinge"), 1e-3)
+    solver = SDCA()
+    state = solver.init(p, TWO, np.random.default_rng(0))
+    while state.rows_visited < 2 * p.n_rows:
+        state = solver.advance(p, state, TWO, p.n_rows)
+    assert not state.in_blocks
+    assert solve(p, SDCA(), gap=1e-4, backend=TWO).converged
+
+
+def test_wide_data_take_the_steps_of_one_thread(monkeypatch):
+    X = sp.random(500, 5000, 0.01, format="csr", random_state=0)
+    y = np.where(np.asarray(X.sum(axis=1)).ravel() > 25, 1.0, -1.0)
+    p = LinearProblem(X, y, get_loss("hinge"), 1e-3)
+    assert not blocks.worth_blocks(p, TWO, p.n_rows)
+    one, two = (solve(p, SDCA(), gap=1e-4, backend=get_backend("cpu", k)) for k in (1, 2))
+    np.testing.assert_array_equal(one.solution.alpha, two.solution.alpha)
+
+
+def test_blocks_can_be_turned_off():
+    X, y = table_data()
+    p = LinearProblem(X, y, get_loss("hinge"), 1e-4)
+    one = solve(p, SDCA(), gap=1e-4)
+    off = solve(p, SDCA(blocks=False), gap=1e-4, backend=TWO)
+    np.testing.assert_array_equal(one.solution.alpha, off.solution.alpha)
