@@ -77,6 +77,30 @@ def test_sdca_steps(name, layout, index, dtype, ratio, sigma):
 
 @every_matrix
 @every_loss
+@pytest.mark.parametrize("free", [False, True])
+def test_sdca_passes(name, layout, index, dtype, free):
+    """Five passes at most over half of the rows, some of which are dropped on the way."""
+    loss, X, ratio = get_loss(name), view(layout, index, dtype), 0.3
+    norms = np.empty(N)
+    REFERENCE.sq_norms(X, norms)
+    got = []
+    for backend in (CPU, REFERENCE):
+        sign, t, weight = row_scalars(loss)
+        c = 0.4 * sign * weight
+        start = feasible_points(loss, N, np.random.default_rng(5))
+        table = np.stack(np.broadcast_arrays(start, abs(c) * (norms + ratio), c, t), axis=1).ravel()
+        w, order, seed = np.zeros(D), np.arange(N, dtype=np.uint32), np.array([3], dtype=np.uint64)
+        backend.combination(X, table[2::4] * table[::4], w)
+        centre = 0.1 if free else np.nan
+        rest = (w, 0.2, centre, ratio, 0.5, 5 * (N // 2), 1e-3)
+        numbers = backend.sdca_passes(X, loss.curve, table, order, N // 2, seed, *rest)
+        got.append((table, order, seed, w, np.array(numbers)))
+    for a, b in zip(*got):
+        same(a, b, 1e-9)
+
+
+@every_matrix
+@every_loss
 def test_screen(name, layout, index, dtype):
     """α at its bounds, at the kink and free; some rows without weight."""
     loss, X = get_loss(name), view(layout, index, dtype)

@@ -110,6 +110,33 @@ def sdca_steps(
     return kept, bias, worst, gap
 
 
+def sdca_passes(
+    X: Dense | CSR,
+    loss: Curve,
+    table: Any,
+    order: Any,
+    active: int,
+    seed: Any,
+    w: Any,
+    bias: float,
+    centre: float,
+    ratio: float,
+    threshold: float,
+    budget: int,
+    enough: float,
+) -> tuple[int, float, float, float, float, float, int]:
+    visited, gap, before = 0, np.inf, np.inf
+    while gap > enough and active > 0 and (visited == 0 or visited + active <= budget):
+        before = gap
+        visited += active
+        shuffle(order, active, seed)
+        rest = (w, bias, ratio, threshold, 1.0)
+        active, bias, threshold, gap = sdca_steps(X, loss, table, order, 0, active, 0, *rest)
+        if not np.isnan(centre):
+            bias, centre = 2.0 * bias - centre, bias
+    return active, bias, centre, threshold, gap, before, visited
+
+
 def screen(
     X: Dense | CSR,
     loss: Curve,

@@ -126,6 +126,10 @@ class AcceleratedSDCA:
             state.hint = state.gap + kappa / problem.lam * state.proximal_term
         return state
 
+    def acts_on(self, problem: LinearProblem) -> bool:
+        """Whether λ is weak enough for a proximal term; otherwise this is plain SDCA."""
+        return self._with_proximal_term(problem).lam > problem.lam
+
     def _with_proximal_term(self, problem: LinearProblem) -> LinearProblem:
         """The problem of an outer step, as far as steps on α see it: its λ is λ + κ."""
         size = problem.mean_sq_norm + problem.bias_ratio

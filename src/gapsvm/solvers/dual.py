@@ -29,6 +29,8 @@ from gapsvm.trace import Progress
 
 _NEGLIGIBLE = 0.01
 """A row matters if its gap is above this share of the mean."""
+_FEW = 4096
+"""Passes over fewer rows are made several at a time."""
 _PART_VALUES = 2_000_000
 """Stored values of the parts in which rows are screened, whatever the number of threads."""
 
@@ -126,11 +128,13 @@ class SDCA:
         start = state.rows_visited
         if start == 0:
             state.hint = math.inf
-        while state.rows_visited - start < max(1, budget // 16):  # passes over few rows are short
+        while state.rows_visited - start < max(1, budget // 4):  # passes over few rows are short
             left = budget - (state.rows_visited - start)
             was_screening = state.screening
             if was_screening:
                 self._part_of_a_screening(problem, state, backend, left)
+            elif self._is_short(problem, state) and state.active <= left:
+                self._short_passes(problem, state, backend, max(1, budget // 4), ratio)
             else:
                 self._part_of_a_pass(problem, state, backend, left, ratio)
             if state.screening != was_screening:
@@ -212,6 +216,41 @@ class SDCA:
         elif stop == middle:
             state.hint = self._extrapolated(problem, state, state.active / middle, age=0.25)
 
+    def _is_short(self, problem: LinearProblem, state: SDCAState) -> bool:
+        """Whether a pass over few rows begins, and what the gap has to fall to is known."""
+        first_pass_done = self.shrinking and state.screened < math.inf
+        few = state.position == 0 and 0 < state.active <= min(_FEW, problem.n_rows // 2)
+        return few and first_pass_done and not problem.rows.is_mapped
+
+    def _short_passes(
+        self, problem: LinearProblem, state: SDCAState, backend: Backend, rows: int, ratio: float
+    ) -> None:
+        """As many whole passes as so many rows allow, but not beyond the next screening."""
+        free = problem.bias == "free"
+        state.kept, state.bias, centre, state.worst, state.gap_sum, before, visited = (
+            backend.sdca_passes(
+                problem.rows.view,
+                problem.loss.curve,
+                state.table,
+                state.order,
+                state.active,
+                state.seed,
+                state.w,
+                state.bias,
+                state.centre if free else math.nan,
+                ratio,
+                state.threshold,
+                rows,
+                self.recheck * state.screened / problem.lam,
+            )
+        )
+        state.rows_visited += visited
+        if before < math.inf:
+            state.last_estimate = max(0.0, problem.lam * before)
+        if free:
+            state.centre = centre
+        self._judge(problem, state)
+
     @staticmethod
     def _extrapolated(problem: LinearProblem, state: SDCAState, share: float, age: float) -> float:
         """The gap by now: rows were judged when visited, ``age`` passes ago on average."""
@@ -221,7 +260,14 @@ class SDCA:
         return estimate * float(falling**age)
 
     def _end_pass(self, problem: LinearProblem, state: SDCAState, backend: Backend) -> None:
-        """Judge the pass, choose the rows of the next one, move the centre of a free bias."""
+        """Judge the pass, and move the centre of a free bias."""
+        self._judge(problem, state)
+        state.in_blocks = still_worth(backend, state.overlap)
+        if problem.bias == "free":
+            state.bias, state.centre = 2.0 * state.bias - state.centre, state.bias
+
+    def _judge(self, problem: LinearProblem, state: SDCAState) -> None:
+        """The gap by the pass that ends, and the rows of the next one."""
         estimate = max(0.0, problem.lam * state.gap_sum)  # not below zero by rounding
         if self.shrinking:
             state.screened = estimate if math.isinf(state.screened) else state.screened
@@ -229,9 +275,6 @@ class SDCA:
             state.active, state.threshold = state.kept, state.worst
         state.hint = self._extrapolated(problem, state, 1.0, age=0.5)
         state.last_estimate = estimate
-        state.in_blocks = still_worth(backend, state.overlap)
-        if problem.bias == "free":
-            state.bias, state.centre = 2.0 * state.bias - state.centre, state.bias
         state.position = state.kept = 0
         state.worst = state.gap_sum = 0.0
 

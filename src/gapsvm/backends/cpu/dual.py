@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from gapsvm.backends.cpu.draws import shuffle
 from gapsvm.backends.cpu.jit import kernel, prefetch
 from gapsvm.backends.cpu.losses import is_free, row_step, value_and_conjugate
 from gapsvm.backends.cpu.rows import prefetch_row, row_axpy, row_dot
@@ -56,6 +57,33 @@ def sdca_steps(X, loss, table, order, start, stop, kept, w, bias, ratio, thresho
             row_axpy(X, i, step, w)
             bias += ratio * step
     return kept, bias, worst, gap
+
+
+@kernel
+def sdca_passes(
+    X, loss, table, order, active, seed, w, bias, centre, ratio, threshold, budget, enough
+):
+    """Whole passes of ``sdca_steps`` over the few rows order[:active], each in a new random order.
+
+    They end before more than budget rows are visited (there is one pass at least), when the gap of
+    a pass is at most enough, or when no row is left.
+    Given     centre: of the proximal term of a free bias, which moves to it after each pass; NaN
+              for any other bias.
+    Modified  table, order, seed, w.
+    Returns   active, bias, centre and threshold for the next pass; the gaps of the last pass and of
+              the one before it (infinite if there was none); rows visited.
+    """
+    visited, gap, before = 0, np.inf, np.inf
+    while gap > enough and active > 0 and (visited == 0 or visited + active <= budget):
+        before = gap
+        visited += active
+        shuffle(order, active, seed)
+        active, bias, threshold, gap = sdca_steps(
+            X, loss, table, order, 0, active, 0, w, bias, ratio, threshold, 1.0
+        )
+        if not np.isnan(centre):
+            bias, centre = 2.0 * bias - centre, bias
+    return active, bias, centre, threshold, gap, before, visited
 
 
 @kernel

@@ -8,7 +8,7 @@ from gapsvm.backends.cpu.barrier import (
 )
 from gapsvm.backends.cpu.batch_bias import balanced_pulls, batch_bias_steps
 from gapsvm.backends.cpu.draws import draw_multisets, draw_subsets, interleave, shuffle
-from gapsvm.backends.cpu.dual import screen, sdca_steps
+from gapsvm.backends.cpu.dual import screen, sdca_passes, sdca_steps
 from gapsvm.backends.cpu.evaluate import (
     combination,
     evaluate,
@@ -48,6 +48,7 @@ __all__ = [
     "multiclass_steps",
     "progressive_steps",
     "screen",
+    "sdca_passes",
     "sdca_steps",
     "shuffle",
     "sq_norms",
