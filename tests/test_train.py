@@ -10,9 +10,9 @@ from gapsvm import InteriorPoint, LinearProblem, Status, get_loss, solve
 from gapsvm.train import METHODS, Options, plan, train, train_all
 
 
-def wide(loss="hinge"):
+def wide(loss="hinge", lam=1e-3):
     """Too large to be solved exactly without being asked."""
-    return problem(loss, 3000, 150, lam=1e-3)
+    return problem(loss, 3000, 150, lam=lam)
 
 
 @pytest.mark.parametrize(
@@ -33,11 +33,12 @@ def test_plans_of_small_problems(method, loss, first):
     assert len(stages) == 1
 
 
-def test_the_plan_of_a_large_problem_changes_method():
-    stages = plan(wide(), Options())
-    assert [stage.method for stage in stages] == ["sdca", "interior"]
+@pytest.mark.parametrize(("lam", "first"), [(1.0, "sdca"), (1e-9, "accelerated")])
+def test_the_plan_of_a_large_problem_changes_method(lam, first):
+    stages = plan(wide(lam=lam), Options())
+    assert [stage.method for stage in stages] == [first, "interior"]
     assert stages[0].max_passes < np.inf
-    assert [stage.method for stage in plan(wide("logistic"), Options())] == ["sdca"]
+    assert [stage.method for stage in plan(wide("logistic", lam), Options())] == [first]
 
 
 def test_unknown_method_lists_the_known_ones():

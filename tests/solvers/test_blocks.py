@@ -30,7 +30,7 @@ def table_data(n=3000, d=12, seed=0):
 @pytest.mark.parametrize("bias", BIASES)
 @pytest.mark.parametrize("name", LOSS_NAMES)
 def test_blocks_are_certified(name, bias, layout, monkeypatch):
-    monkeypatch.setattr(blocks, "_WORTH", 0.0)
+    monkeypatch.setattr(blocks, "_WORTH", 0.0)  # always
     p = problem(name, 400, 5, lam=1e-2, bias=bias, layout=layout)
     assert blocks.worth_blocks(p, TWO, p.n_rows)
     result = solve(p, SDCA(), gap=1e-5 * p.primal_at_zero, backend=TWO, max_passes=3000)
@@ -57,6 +57,7 @@ def test_w_stays_w_of_alpha_and_no_row_is_lost():
     solver = SDCA(shrinking=False)
     state = solver.init(p, TWO, np.random.default_rng(0))
     while state.rows_visited < 4 * p.n_rows:
+        state.in_blocks = state.rows_visited > p.n_rows
         state = solver.advance(p, state, TWO, 777)
         c = state.table[2::4] * state.table[::4]
         np.testing.assert_allclose(state.w, X.T @ c, atol=1e-9)
@@ -72,7 +73,8 @@ def test_a_round_raises_the_dual_if_sigma_covers_the_overlap():
     state = solver.init(p, TWO, np.random.default_rng(0))
     dual, size = 0.0, -(-p.n_rows // blocks.ROUNDS)
     for _ in range(60):
-        covered = min(2.0, max(1.0, blocks._MARGIN * state.overlap))
+        state.in_blocks = True
+        covered = blocks.sigma_of(state.overlap, 2)
         state = solver.advance(p, state, TWO, size)
         now = p.certify(solver.iterate(p, state), TWO).dual
         if state.overlap <= covered:
@@ -80,17 +82,35 @@ def test_a_round_raises_the_dual_if_sigma_covers_the_overlap():
         dual = now
 
 
-def test_rows_that_are_all_alike_fall_back_to_one_thread():
-    """Both blocks would go the same way twice: after a pass one thread goes on alone."""
+@pytest.mark.parametrize("threads", [2, 8])
+def test_blocks_that_go_the_same_way_do_not_pay(threads):
+    assert blocks.pay(0.9, threads)
+    assert not blocks.pay(float(threads), threads)
+    assert not blocks.pay(np.inf, threads)
+    assert not blocks.pay(0.9, 1)
+
+
+def test_where_they_do_not_pay_the_steps_are_those_of_one_thread(monkeypatch):
+    """Those of the round in which the overlap is measured are taken back."""
+    monkeypatch.setattr(blocks, "_WORTH", 10.0)
+    X, y = table_data()
+    p = LinearProblem(X, y, get_loss("hinge"), 1e-4)
+    one, two = (solve(p, SDCA(), gap=1e-4, backend=get_backend("cpu", k)) for k in (1, 2))
+    assert not two.checkpoint.state.in_blocks
+    assert 0.0 < two.checkpoint.state.overlap <= 2.0
+    np.testing.assert_array_equal(one.solution.alpha, two.solution.alpha)
+    np.testing.assert_array_equal(one.solution.w, two.solution.w)
+
+
+def test_rows_that_hardly_overlap_go_to_threads():
     rng = np.random.default_rng(0)
-    X = np.ones((2000, 8)) + 0.01 * rng.normal(size=(2000, 8))
-    y = np.where(rng.random(2000) < 0.8, 1.0, -1.0)
-    p = LinearProblem(X, y, get_loss("squared_hinge"), 1e-3)
-    solver = SDCA()
+    X, y = rng.normal(size=(4000, 500)), rng.choice([-1.0, 1.0], 4000)
+    p = LinearProblem(X, y, get_loss("hinge"), 1.0)
+    solver = SDCA(shrinking=False)
     state = solver.init(p, TWO, np.random.default_rng(0))
-    while state.rows_visited < 2 * p.n_rows:
+    while state.rows_visited < 3 * p.n_rows:
         state = solver.advance(p, state, TWO, p.n_rows)
-    assert not state.in_blocks
+    assert state.in_blocks
     assert solve(p, SDCA(), gap=1e-4, backend=TWO).converged
 
 

@@ -23,7 +23,7 @@ import numpy as np
 from gapsvm.backends import Backend
 from gapsvm.losses import FiveNumbers
 from gapsvm.problem import Iterate, LinearProblem
-from gapsvm.solvers.blocks import steps_in_blocks, still_worth, worth_blocks
+from gapsvm.solvers.blocks import measure_overlap, pay, steps_in_blocks, worth_blocks
 from gapsvm.solvers.orders import expect_rows, new_order
 from gapsvm.trace import Progress
 
@@ -61,8 +61,8 @@ class SDCAState:
     screened: float = math.inf
     """The gap at the last screening, before the first as it was met in the first pass."""
     hint: float = math.inf
-    in_blocks: bool = True
-    """Several threads may step at once, as far as their steps were found to bear it."""
+    in_blocks: bool = False
+    """Several threads step at once, since their steps were found to bear it."""
     overlap: float = math.inf
     """ρ of their latest rounds, see ``gapsvm.solvers.blocks``."""
 
@@ -91,8 +91,8 @@ class SDCA:
         are less alike than in tables of short ones.
     blocks : bool
         Where the backend has several threads, let them step at once in long passes over narrow
-        data; otherwise they share the screenings and certificates alone, and the steps are those
-        of one thread.
+        data whose blocks hardly overlap; otherwise they share the screenings and certificates
+        alone, and the steps are those of one thread.
     """
 
     shrinking: bool = True
@@ -190,7 +190,11 @@ class SDCA:
         middle = (state.active + 1) // 2
         stop = min(state.position + rows, middle if state.position < middle else state.active)
         stop = state.position + expect_rows(problem, state.order[state.position : stop])
-        if self.blocks and state.in_blocks and worth_blocks(problem, backend, state.active):
+        together = self.blocks and worth_blocks(problem, backend, state.active)
+        if together and math.isinf(state.overlap) and state.position == middle:
+            measure_overlap(problem, state, backend, ratio)
+            state.in_blocks = pay(state.overlap, backend.threads)
+        if together and state.in_blocks:
             worst, gap = steps_in_blocks(problem, state, backend, stop, ratio)
         else:
             state.kept, state.bias, worst, gap = backend.sdca_steps(
@@ -262,7 +266,7 @@ class SDCA:
     def _end_pass(self, problem: LinearProblem, state: SDCAState, backend: Backend) -> None:
         """Judge the pass, and move the centre of a free bias."""
         self._judge(problem, state)
-        state.in_blocks = still_worth(backend, state.overlap)
+        state.in_blocks = state.in_blocks and pay(state.overlap, backend.threads)
         if problem.bias == "free":
             state.bias, state.centre = 2.0 * state.bias - state.centre, state.bias
 
