@@ -121,10 +121,10 @@ def plan(problem: LinearProblem, options: Options, warm: Iterate | None = None) 
     """The solvers to run, in order, until one of them reaches the tolerance.
 
     auto: with a radius proximal steps in random order; the mean of the later iterates counts.
-    Otherwise small problems are solved exactly by the interior point.  The others start with SDCA
-    and change to the interior point when it is foreseen to be cheaper, and at the latest when SDCA
-    has cost as much as that would: who rents until the rent equals the price pays at most twice
-    what the better way would have cost.
+    Otherwise small problems are solved exactly by the interior point.  The others start with SDCA,
+    accelerated where λ is weak, and change to the interior point when it is foreseen to be cheaper,
+    and at the latest when they have cost as much as that would: who rents until the rent equals the
+    price pays at most twice what the better way would have cost.
     """
     method = options.method
     if not isinstance(method, str):
@@ -160,7 +160,8 @@ def plan(problem: LinearProblem, options: Options, warm: Iterate | None = None) 
     worth = passes_worth_an_interior_point(problem)
     if worth == math.inf:
         return [first]
-    return [replace(first, max_passes=worth, patience=worth), interior]
+    patience = worth if first is sdca else math.inf  # momentum gathers before the gap falls
+    return [replace(first, max_passes=worth, patience=patience), interior]
 
 
 _NAMES = {
