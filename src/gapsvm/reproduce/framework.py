@@ -128,7 +128,8 @@ class Bench:
             raise Interrupted
         if fit.result.gap > CERTIFIED:
             raise ValueError(f"{key}: the gap stayed at {fit.result.gap:.1e}, above {CERTIFIED:g}")
-        found = {"value": fit.result.certificate.primal, "gap": fit.result.gap}
+        gap = max(0.0, fit.result.gap)  # not below zero by rounding
+        found = {"value": fit.result.certificate.primal, "gap": gap}
         with self._lock:
             kept = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
             with replacing(path) as file:

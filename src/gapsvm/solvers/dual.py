@@ -24,7 +24,7 @@ from gapsvm.backends import Backend
 from gapsvm.losses import FiveNumbers
 from gapsvm.problem import Iterate, LinearProblem
 from gapsvm.solvers.blocks import measure_overlap, pay, steps_in_blocks, worth_blocks
-from gapsvm.solvers.orders import expect_rows, new_order
+from gapsvm.solvers.orders import expect_rows, new_order, read_in_blocks
 from gapsvm.trace import Progress
 
 _NEGLIGIBLE = 0.01
@@ -224,7 +224,7 @@ class SDCA:
         """Whether a pass over few rows begins, and what the gap has to fall to is known."""
         first_pass_done = self.shrinking and state.screened < math.inf
         few = state.position == 0 and 0 < state.active <= min(_FEW, problem.n_rows // 2)
-        return few and first_pass_done and not problem.rows.is_mapped
+        return few and first_pass_done and not read_in_blocks(problem)
 
     def _short_passes(
         self, problem: LinearProblem, state: SDCAState, backend: Backend, rows: int, ratio: float

@@ -28,7 +28,7 @@ def new_order(
     into memory, are visited block by block: the blocks at random, and the rows of each.
     Modified: order, seed.
     """
-    if streams is None and _in_blocks(problem):
+    if streams is None and read_in_blocks(problem):
         _by_blocks(problem, order, count, seed, backend)
         return
     if streams is None:
@@ -44,7 +44,7 @@ def expect_rows(problem: Any, rows: Any) -> int:
 
     Few blocks, however few rows of each are visited: what is read ahead must fit into memory.
     """
-    if not _in_blocks(problem):
+    if not read_in_blocks(problem):
         return len(rows)
     size = problem.rows_for(_BLOCK_VALUES)
     blocks = rows // size
@@ -55,7 +55,8 @@ def expect_rows(problem: Any, rows: Any) -> int:
     return int(starts[_BLOCKS_AHEAD]) if starts.size > _BLOCKS_AHEAD else len(rows)
 
 
-def _in_blocks(problem: Any) -> bool:
+def read_in_blocks(problem: Any) -> bool:
+    """Whether the rows lie in a file and are too many to be visited in any order."""
     return problem.rows.is_mapped and problem.n_rows > problem.rows_for(_BLOCK_VALUES)
 
 

@@ -18,14 +18,20 @@ def _below(state, count):
     return state, np.int64(((x >> np.uint64(32)) * np.uint64(count)) >> np.uint64(32))
 
 
-@kernel
-def shuffle(order, count, seed):
-    """Fisher–Yates on order[:count].  Modified in place: order and seed[0]."""
+@register_jitable
+def shuffled(order, count, seed):
+    """``shuffle``, for kernels that call it."""
     state = seed[0]
     for k in range(count - 1, 0, -1):
         state, j = _below(state, k + 1)
         order[k], order[j] = order[j], order[k]
     seed[0] = state
+
+
+@kernel
+def shuffle(order, count, seed):
+    """Fisher–Yates on order[:count].  Modified in place: order and seed[0]."""
+    shuffled(order, count, seed)
 
 
 @kernel

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
+from numba.extending import register_jitable
 
-from gapsvm.backends.cpu.draws import shuffle
+from gapsvm.backends.cpu.draws import shuffled
 from gapsvm.backends.cpu.jit import kernel, prefetch
 from gapsvm.backends.cpu.losses import is_free, row_step, value_and_conjugate
 from gapsvm.backends.cpu.rows import prefetch_row, row_axpy, row_dot
@@ -15,18 +16,9 @@ _MID = 6  # ... the first and last of its values
 _NEAR = 4  # ... and the values between them
 
 
-@kernel
-def sdca_steps(X, loss, table, order, start, stop, kept, w, bias, ratio, threshold, sigma):
-    """Exact coordinate steps of the dual on the rows order[start:stop] (Takáč Alg. 2 with b = 1).
-
-    Problem   max_α D(α), D as in ``gapsvm.problem``, one coordinate at a time.
-    Given     table[4i:4i+4] = (α_i, q_i, c_i, t_i): c_i = σ_i s_i/(λS), σ_i the sign of the row,
-              q_i = |c_i|(‖x_i‖² + ratio); w = Σ c_i α_i x_i, and bias moves by ratio·c_i·δ.
-              Curvature and movement count sigma times: 1, or more for a block among others.
-              A row whose α is stuck at a bound by more than threshold is dropped: the rows that
-              stay are gathered in order[:kept].  Modified in place: table, order, w.
-    Returns   kept, bias, the largest violation met, Σ |c_i|·(Fenchel gap of row i when visited).
-    """
+@register_jitable
+def _steps(X, loss, table, order, start, stop, kept, w, bias, ratio, threshold, sigma):
+    """``sdca_steps``, for kernels that call it."""
     worst = 0.0
     gap = 0.0
     for k in range(start, stop):
@@ -60,6 +52,21 @@ def sdca_steps(X, loss, table, order, start, stop, kept, w, bias, ratio, thresho
 
 
 @kernel
+def sdca_steps(X, loss, table, order, start, stop, kept, w, bias, ratio, threshold, sigma):
+    """Exact coordinate steps of the dual on the rows order[start:stop] (Takáč Alg. 2 with b = 1).
+
+    Problem   max_α D(α), D as in ``gapsvm.problem``, one coordinate at a time.
+    Given     table[4i:4i+4] = (α_i, q_i, c_i, t_i): c_i = σ_i s_i/(λS), σ_i the sign of the row,
+              q_i = |c_i|(‖x_i‖² + ratio); w = Σ c_i α_i x_i, and bias moves by ratio·c_i·δ.
+              Curvature and movement count sigma times: 1, or more for a block among others.
+              A row whose α is stuck at a bound by more than threshold is dropped: the rows that
+              stay are gathered in order[:kept].  Modified in place: table, order, w.
+    Returns   kept, bias, the largest violation met, Σ |c_i|·(Fenchel gap of row i when visited).
+    """
+    return _steps(X, loss, table, order, start, stop, kept, w, bias, ratio, threshold, sigma)
+
+
+@kernel
 def sdca_passes(
     X, loss, table, order, active, seed, w, bias, centre, ratio, threshold, budget, enough
 ):
@@ -77,8 +84,8 @@ def sdca_passes(
     while gap > enough and active > 0 and (visited == 0 or visited + active <= budget):
         before = gap
         visited += active
-        shuffle(order, active, seed)
-        active, bias, threshold, gap = sdca_steps(
+        shuffled(order, active, seed)
+        active, bias, threshold, gap = _steps(
             X, loss, table, order, 0, active, 0, w, bias, ratio, threshold, 1.0
         )
         if not np.isnan(centre):
