@@ -256,10 +256,8 @@ class LinearProblem:
         """``evaluate`` in parts that do not depend on the number of threads, and summed."""
         values = max(_PART_VALUES, _VALUES_PER_WEIGHT * self.n_features)
         count = max(1, min(_PARTS, self.rows.n_stored // values, self.n_rows))
-        ends = [k * self.n_rows // count for k in range(count + 1)]
 
-        def part(k: int) -> tuple[float, float, float, Any]:
-            rows = slice(ends[k], ends[k + 1])
+        def part(rows: slice) -> tuple[float, float, float, Any]:
             combination = np.empty(self.n_features)
             combination.fill(0.0)  # not zeros(): NumPy asks for huge pages here only
             sums = backend.evaluate(
@@ -275,7 +273,7 @@ class LinearProblem:
             )
             return *sums, combination
 
-        losses, conjugates, masses, combinations = zip(*backend.map(part, range(count)))
+        losses, conjugates, masses, combinations = zip(*backend.map(part, self.rows.slices(count)))
         total = combinations[0]
         for other in combinations[1:]:
             total += other

@@ -151,8 +151,9 @@ def plan(problem: LinearProblem, options: Options, warm: Iterate | None = None) 
     sdca = Stage("sdca", _warmed(SDCA(single=single), warm))
     accelerated = Stage("accelerated", _warmed(AcceleratedSDCA(), warm))
     interior = Stage("interior", InteriorPoint())
-    if method in ("sdca", "accelerated", "interior"):
-        return [{"sdca": sdca, "accelerated": accelerated, "interior": interior}[method]]
+    for stage in (sdca, accelerated, interior):
+        if method == stage.method:
+            return [stage]
     if _is_small(problem):
         exact = replace(interior, tol=_POLISHED)
         return [exact] if warm is None else [replace(sdca, max_passes=2, tol=_EXACT), exact]

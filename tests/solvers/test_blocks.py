@@ -35,6 +35,7 @@ def test_blocks_are_certified(name, bias, layout, monkeypatch):
     assert blocks.worth_blocks(p, TWO, p.n_rows)
     result = solve(p, SDCA(), gap=1e-5 * p.primal_at_zero, backend=TWO, max_passes=3000)
     assert result.converged
+    assert result.checkpoint.state.in_blocks
     best = solve(p, SDCA(), gap=1e-8 * p.primal_at_zero, max_passes=10_000)
     excess = result.certificate.primal - best.certificate.primal
     assert -1e-9 <= excess <= result.gap + 1e-9
@@ -71,15 +72,17 @@ def test_a_round_raises_the_dual_if_sigma_covers_the_overlap():
     p = LinearProblem(X, y, get_loss("hinge"), 1e-4)
     solver = SDCA(shrinking=False)
     state = solver.init(p, TWO, np.random.default_rng(0))
-    dual, size = 0.0, -(-p.n_rows // blocks.ROUNDS)
+    dual, checked = 0.0, 0
     for _ in range(60):
         state.in_blocks = True
         covered = blocks.sigma_of(state.overlap, 2)
-        state = solver.advance(p, state, TWO, size)
+        state = solver.advance(p, state, TWO, blocks.round_size(p))
         now = p.certify(solver.iterate(p, state), TWO).dual
         if state.overlap <= covered:
             assert now >= dual - 1e-12
+            checked += 1
         dual = now
+    assert checked > 30
 
 
 @pytest.mark.parametrize("threads", [2, 8])

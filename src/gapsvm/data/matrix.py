@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import mmap
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -58,6 +59,11 @@ class Rows:
         if isinstance(self.view, Dense):
             return Dense(self.view.values[first:last])
         return self.view._replace(indptr=self.view.indptr[first : last + 1])
+
+    def slices(self, count: int) -> list[slice]:
+        """All rows, in so many parts of nearly equal size."""
+        ends = [k * self.shape[0] // count for k in range(count + 1)]
+        return [slice(*pair) for pair in pairwise(ends)]
 
     @property
     def is_mapped(self) -> bool:

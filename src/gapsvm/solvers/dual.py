@@ -24,13 +24,11 @@ from gapsvm.backends import Backend
 from gapsvm.losses import FiveNumbers
 from gapsvm.problem import Iterate, LinearProblem
 from gapsvm.solvers.blocks import measure_overlap, pay, steps_in_blocks, worth_blocks
-from gapsvm.solvers.orders import expect_rows, new_order, read_in_blocks
+from gapsvm.solvers.orders import FEW, expect_rows, new_order, read_in_blocks
 from gapsvm.trace import Progress
 
 _NEGLIGIBLE = 0.01
 """A row matters if its gap is above this share of the mean."""
-_FEW = 4096
-"""Passes over fewer rows are made several at a time."""
 _PART_VALUES = 2_000_000
 """Stored values of the parts in which rows are screened, whatever the number of threads."""
 
@@ -221,10 +219,13 @@ class SDCA:
             state.hint = self._extrapolated(problem, state, state.active / middle, age=0.25)
 
     def _is_short(self, problem: LinearProblem, state: SDCAState) -> bool:
-        """Whether a pass over few rows begins, and what the gap has to fall to is known."""
+        """Whether a pass at random over few rows begins, and what its gap has to fall to is known.
+
+        Such passes are made several at a time.
+        """
         first_pass_done = self.shrinking and state.screened < math.inf
-        few = state.position == 0 and 0 < state.active <= min(_FEW, problem.n_rows // 2)
-        return few and first_pass_done and not read_in_blocks(problem)
+        few = state.position == 0 and 0 < state.active <= min(FEW, problem.n_rows // 2)
+        return few and first_pass_done and not self.streams and not read_in_blocks(problem)
 
     def _short_passes(
         self, problem: LinearProblem, state: SDCAState, backend: Backend, rows: int, ratio: float

@@ -247,14 +247,12 @@ class _NewtonStep:
         """XᵀΩX, in parts that do not depend on the number of threads."""
         n, d = self.problem.rows.shape
         count = max(1, min(_PARTS, n // (_ROWS_PER_FEATURE * d + 1)))
-        ends = [k * n // count for k in range(count + 1)]
 
-        def part(k: int) -> Any:
-            rows = slice(ends[k], ends[k + 1])
+        def part(rows: slice) -> Any:
             view = self.problem.rows.part(rows.start, rows.stop)
             return self.backend.weighted_gram(view, self.omega[rows], d)
 
-        total, *others = self.backend.map(part, range(count))
+        total, *others = self.backend.map(part, self.problem.rows.slices(count))
         for other in others:
             total += other
         return total

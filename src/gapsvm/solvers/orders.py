@@ -10,8 +10,10 @@ from gapsvm.backends import Backend
 
 _LONG_ROW = 64
 """Stored values a row from which on rows are visited along streams, ..."""
-_STREAMS, _ROUNDS = 128, 4
-"""... so many, if there are rows for so many rounds."""
+_STREAMS, _ROUNDS = 128, 32
+"""... so many, if there are rows for so many rounds: fewer lie in the cache soon."""
+FEW = _STREAMS * _ROUNDS
+"""Up to so many rows are visited at random, however long, unless streams are asked for."""
 _BLOCK_VALUES = 4_000_000
 """Stored values of the blocks in which mapped rows are read: some 32 MB; ..."""
 _BLOCKS_AHEAD = 2

@@ -76,7 +76,7 @@ def barrier_direction(
             duk[i] = step
             dzk[i] = to_lower - zk[i] - zk[i] / uk[i] * step
             dvk[i] = to_upper - vk[i] + vk[i] / sk[i] * step
-        fastest = 0.0  # the largest relative fall, so that there is one division, not four
+        fastest = 0.0  # the largest relative fall: the step ends where its product with it is 1
         for i in range(dz.size):
             step, ds = duk[i], -bound * duk[i]
             fastest = max(fastest, -step / uk[i], -ds / sk[i], -dzk[i] / zk[i])
