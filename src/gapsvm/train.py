@@ -39,7 +39,7 @@ _SMALL = 3e5
 _INTERIOR_WIDTH = 4000
 """Largest min(n, d) whose normal equations are formed without being asked."""
 _INTERIOR_STEPS = 30
-_WIDE, _COARSE = 1 << 19, 5e-5
+_WIDE, _COARSE = 1 << 19, 5e-7
 """From so many features on, w is kept in float32 for gaps no finer than this."""
 
 
@@ -138,7 +138,7 @@ def plan(problem: LinearProblem, options: Options, warm: Iterate | None = None) 
     if method not in METHODS:
         raise ValueError(f"unknown method {method!r}; choose one of {', '.join(METHODS)}")
     size = options.batch_size
-    single = problem.n_features >= _WIDE and options.tol * problem.primal_at_zero >= _COARSE
+    single = problem.n_features >= _WIDE and options.tol >= _COARSE
     if method in SUBGRADIENT:
         size = 1 if size == "auto" else size
         horizon = math.ceil(min(options.max_passes, 1e6) * problem.n_rows / size)
@@ -148,7 +148,8 @@ def plan(problem: LinearProblem, options: Options, warm: Iterate | None = None) 
         if method in ("accelerated", "interior"):
             raise ValueError(f"batch_size is for sdca and the subgradient methods, not {method}")
         return [Stage("sdca", _warmed(MiniBatchSDCA(options.rule, size), warm))]
-    sdca = Stage("sdca", _warmed(SDCA(single=single), warm))
+    held = isinstance(problem.loss.curve, FiveNumbers)  # a logistic α never is: nothing to screen
+    sdca = Stage("sdca", _warmed(SDCA(shrinking=held, single=single), warm))
     accelerated = Stage("accelerated", _warmed(AcceleratedSDCA(), warm))
     interior = Stage("interior", InteriorPoint())
     for stage in (sdca, accelerated, interior):

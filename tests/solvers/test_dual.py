@@ -142,10 +142,11 @@ def test_rows_without_weight_are_never_visited():
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("bias", ["none", "free"])
-def test_single_precision_weights_reach_a_coarse_gap(layout, bias):
+@pytest.mark.parametrize("gap", [1e-3, 5e-7])
+def test_single_precision_weights_reach_any_usual_gap(layout, bias, gap):
     """w in float32 drifts; the certificate is float64 all the same and bounds P − P*."""
     p = problem("hinge", 300, 20, layout=layout, dtype=np.float32, lam=0.01, bias=bias)
-    result = solve(p, SDCA(single=True), gap=1e-3, max_passes=2000)
+    result = solve(p, SDCA(single=True), gap=gap, max_passes=2000)
     best = solve(p, InteriorPoint(), gap=1e-10)
     assert result.converged
     assert result.solution.w.dtype == np.float64

@@ -7,7 +7,7 @@ from numba.extending import register_jitable
 
 from gapsvm.backends.cpu.draws import shuffled
 from gapsvm.backends.cpu.jit import kernel, prefetch
-from gapsvm.backends.cpu.losses import is_free, row_step, value_and_conjugate
+from gapsvm.backends.cpu.losses import fenchel_gap, is_free, row_step
 from gapsvm.backends.cpu.rows import prefetch_row, row_axpy, row_dot
 
 _ONE, _TWO, _THREE, _FOUR = (np.uint64(k) for k in (1, 2, 3, 4))
@@ -41,8 +41,7 @@ def _steps(X, loss, table, order, start, stop, kept, w, bias, ratio, threshold, 
             continue
         if v > worst:
             worst = v
-        value, conjugate = value_and_conjugate(loss, z, a, t)
-        gap += abs(c) * (value + conjugate + a * z)
+        gap += abs(c) * fenchel_gap(loss, z, a, t)
         if new != a:
             table[k4] = new
             step = sigma * c * (new - a)
@@ -110,8 +109,7 @@ def screen(X, loss, table, start, stop, w, bias, floor, found):
         z = row_dot(X, i, w) + bias
         if c < 0:
             z = -z
-        value, conjugate = value_and_conjugate(loss, z, a, t)
-        gap = value + conjugate + a * z
+        gap = fenchel_gap(loss, z, a, t)
         total += abs(c) * gap
         if c != 0.0 and (gap > floor or is_free(loss, a)):
             found[count] = i

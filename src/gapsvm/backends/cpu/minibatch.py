@@ -6,7 +6,7 @@ import numpy as np
 from numba.extending import register_jitable
 
 from gapsvm.backends.cpu.jit import kernel, prefetch
-from gapsvm.backends.cpu.losses import row_step, value_and_conjugate
+from gapsvm.backends.cpu.losses import fenchel_gap, row_step, value_and_conjugate
 from gapsvm.backends.cpu.rows import (
     block_gram,
     prefetch_row,
@@ -47,8 +47,7 @@ def _look(X, loss, table, rows, at, stop, size, w, bias, beta, z, old, new, move
         movers[count] = j
         if v > 0.0:
             count += new[j] != a
-            value, conjugate = value_and_conjugate(loss, z[j], a, t)
-            gap += abs(c) * (value + conjugate + a * z[j])
+            gap += abs(c) * fenchel_gap(loss, z[j], a, t)
             step = new[j] - a
             mass += c * step
             zeta += abs(c) * q * step * step
@@ -115,7 +114,6 @@ def _adapt(
     if fused and shrunk > same:
         for j in range(moving.size):
             moving[j] *= shrink
-        growth *= shrink * shrink
     else:
         shrink = 1.0
     inner = mass = rise = 0.0
@@ -126,14 +124,17 @@ def _adapt(
         c, t, step = table[_FOUR * i + _TWO], table[_FOUR * i + _THREE], second[j] - old[j]
         missing = step - shrink * (new[j] - old[j])
         if abs(missing) > _NOTHING * abs(step):
-            growth += row_axpy_growth(X, i, c * missing, moving)
+            if fused:
+                row_axpy(X, i, c * missing, moving)
+            else:
+                growth += row_axpy_growth(X, i, c * missing, moving)
         _, before = value_and_conjugate(loss, z[j], old[j], t)
         _, after = value_and_conjugate(loss, z[j], second[j], t)
         inner += abs(c) * step * z[j] - bias * c * step
         mass += c * step
         rise += abs(c) * (before - after - z[j] * step)
         new[j] = second[j]
-    square = growth if fused else growth - 2.0 * inner
+    square = simd_dot(moving, moving) if fused else growth - 2.0 * inner
     refused = rise - 0.5 * (square + ratio * mass * mass) <= 0.0
     return beta**gamma * rho ** (1.0 - gamma), mass, refused
 
