@@ -31,6 +31,7 @@ _HOME = {
     "AcceleratedSDCA": "gapsvm.solvers.accelerated",
     "MiniBatchSDCA": "gapsvm.solvers.minibatch",
     "InteriorPoint": "gapsvm.solvers.interior",
+    "Newton": "gapsvm.solvers.newton",
     "Pegasos": "gapsvm.solvers.subgradient",
     "Subgradient": "gapsvm.solvers.subgradient",
     "OuterBias": "gapsvm.solvers.outer_bias",

@@ -30,6 +30,7 @@ from gapsvm.solvers.dual import SDCA, SDCAState
 from gapsvm.solvers.interior import InteriorPoint, InteriorState
 from gapsvm.solvers.minibatch import MiniBatchSDCA, MiniBatchState
 from gapsvm.solvers.multiclass import MulticlassSubgradient
+from gapsvm.solvers.newton import Newton, NewtonState
 from gapsvm.solvers.outer_bias import OuterBias, OuterBiasState
 from gapsvm.solvers.subgradient import Subgradient, SubgradientState
 from gapsvm.trace import Certificate, Checkpoint, Record, Result, Status
@@ -52,6 +53,8 @@ _CLASSES: dict[str, type] = {
         AcceleratedState,
         InteriorPoint,
         InteriorState,
+        Newton,
+        NewtonState,
         MiniBatchSDCA,
         MiniBatchState,
         Subgradient,

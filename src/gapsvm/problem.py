@@ -212,6 +212,11 @@ class LinearProblem:
         mean = total / len(rows) * self.n_rows / self.total_weight
         return mean + 0.5 * self.lam * self._square(w, bias)
 
+    def objective(self, w: Any, bias: float, margins: Any) -> float:
+        """P(w, b), where ⟨x_i, w⟩ are known."""
+        losses = self._loss_sum(margins, bias) / self.total_weight
+        return losses + 0.5 * self.lam * self._square(w, bias)
+
     def certify(self, iterate: Iterate, backend: Backend) -> Certificate:
         """P and D of an iterate, from all rows, in float64, w(α) computed afresh.
 

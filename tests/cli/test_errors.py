@@ -66,7 +66,6 @@ def test_missing_file(fails: Command, tmp_path: Path) -> None:
         (("--bias-scale", "nan"), "'--bias-scale': must be positive and finite, got nan"),
         (("--label", "1"), "--label is for tables"),
         (("--weights", "nowhere.txt"), "nowhere.txt"),
-        (("--loss", "logistic", "--method", "interior"), "sdca"),
         (("--loss", "huber", "--balanced"), "--balanced"),
         (("--loss", "smoothed_hinge", "--model", "model.liblinear"), "LIBLINEAR"),
     ],

@@ -37,10 +37,6 @@ IMPOSSIBLE = {
     "epsilon": (LinearSVR(epsilon=-0.1), "'epsilon'.*"),
     "n_jobs": (LinearSVC(n_jobs=0), "n_jobs must not be 0; use None for one thread"),
     "callbacks": (LinearSVC(callbacks=3), "'callbacks'.*callable"),
-    "logistic, interior": (
-        LinearSVC(loss="logistic", method="interior"),
-        "'interior' has no barrier for loss 'logistic'; use 'sdca'",
-    ),
     "dual, pegasos": (
         LinearSVC(dual=True, method="pegasos"),
         "dual=True and method='pegasos' exclude each other; .* sdca, interior",

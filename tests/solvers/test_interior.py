@@ -78,5 +78,5 @@ def test_impossible_gap_stalls_and_says_so():
 
 
 def test_logistic_has_no_barrier():
-    with pytest.raises(ValueError, match="'interior' has no barrier for loss 'logistic'; use"):
+    with pytest.raises(ValueError, match="no barrier for loss 'logistic'; use Newton"):
         solve(problem("logistic"), InteriorPoint(), gap=1e-3)

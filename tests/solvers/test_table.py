@@ -28,6 +28,7 @@ from gapsvm import (
     InteriorPoint,
     LinearProblem,
     MiniBatchSDCA,
+    Newton,
     OuterBias,
     Pegasos,
     Status,
@@ -46,17 +47,19 @@ SOLVERS = {
     "aggressive, tail": (MiniBatchSDCA("aggressive", 4, average="tail"), 1e-3, 20000),
     "exact blocks": (MiniBatchSDCA("exact", 8), 1e-6, 20000),
     "interior": (InteriorPoint(), 1e-11, 100),
+    "newton": (Newton(), 1e-11, 100),
     "pegasos": (Pegasos(), 0.08, 4000),
     "pegasos, batches": (Pegasos(4, projection=True), 0.08, 4000),
     "bias of each batch": (Pegasos(30, projection=True, bias_step="batch"), 0.08, 4000),
     "outer bias": (OuterBias(SDCA()), 1e-4, 20000),
     "outer bias, pegasos": (OuterBias(Pegasos(projection=True)), 0.08, 4000),
 }
+LOSSES_OF = {"interior": INTERIOR_LOSSES, "newton": ["logistic"]}
 FOR_A_FREE_BIAS = ("bias of each batch", "outer bias", "outer bias, pegasos")
 CASES = [
     (solver, loss, bias)
     for solver in SOLVERS
-    for loss in (INTERIOR_LOSSES if solver == "interior" else LOSS_NAMES)
+    for loss in LOSSES_OF.get(solver, LOSS_NAMES)
     for bias in (("free",) if solver in FOR_A_FREE_BIAS else BIASES)
 ]
 every_case = pytest.mark.parametrize(("solver", "loss", "bias"), CASES)
@@ -88,9 +91,9 @@ def run(p, name, **options):
 
 @cache
 def optimum(loss, layout="dense", dtype=np.float64, bias="none"):
-    """P* by the other family: interior point, or SDCA where there is none."""
+    """P* by the other family: interior point, or Newton's method for the logistic loss."""
     p = problem(loss, lam=LAM, layout=layout, dtype=dtype, bias=bias)
-    return run(p, "interior" if loss in INTERIOR_LOSSES else "sdca").certificate.primal
+    return run(p, "interior" if loss in INTERIOR_LOSSES else "newton").certificate.primal
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -112,7 +115,7 @@ def test_certified_optimum(solver, loss, layout, dtype, bias):
     assert found.alpha.max() <= curve.hi
     best = optimum(loss, layout, dtype, bias)
     assert -1e-6 * scale <= result.certificate.primal - best <= result.gap + 1e-6 * scale
-    if solver in ("sdca", "interior"):
+    if solver in ("sdca", "interior", "newton"):
         w = np.asarray(p.rows.to_scipy().T @ (p.scale * p.sign * found.alpha)).ravel()
         np.testing.assert_allclose(found.w, w, atol=2e-3)
         assert p.kkt_residual(found) <= 0.02
@@ -139,7 +142,7 @@ def test_weights_are_repetitions(solver, loss, bias):
     assert abs(a.certificate.primal - b.certificate.primal) <= gap
     moved = objective(repeated, a.solution.w, a.solution.bias)  # one model, two readings
     assert moved == pytest.approx(a.certificate.primal, rel=1e-11)
-    if solver in ("sdca", "interior"):  # λ/2‖w − w*‖² ≤ gap
+    if solver in ("sdca", "interior", "newton"):  # λ/2‖w − w*‖² ≤ gap
         reach = 2 * np.sqrt(2 * gap / LAM)
         np.testing.assert_allclose(a.solution.w, b.solution.w, atol=reach)
 
@@ -149,7 +152,7 @@ def test_weights_are_repetitions(solver, loss, bias):
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_the_gap_bounds_the_sub_optimality(solver, data):
     """P(w) − P* ≤ reported gap, wherever a fit is stopped, on random problems."""
-    losses = INTERIOR_LOSSES
+    losses = LOSSES_OF.get(solver, LOSS_NAMES)
     p = problem(
         data.draw(st.sampled_from(losses), label="loss"),
         data.draw(st.integers(4, 30), label="n"),
@@ -161,7 +164,8 @@ def test_the_gap_bounds_the_sub_optimality(solver, data):
     )
     passes = data.draw(st.integers(1, 12), label="passes")
     result = solve(p, solver_for(p, solver), gap=0.0, max_passes=passes, seed=passes)
-    best = solve(p, InteriorPoint(), gap=1e-12 * p.primal_at_zero, max_passes=200)
+    exact = Newton() if p.loss.name == "logistic" else InteriorPoint()
+    best = solve(p, exact, gap=1e-12 * p.primal_at_zero, max_passes=200)
     rounding = 1e-11 * (p.primal_at_zero + abs(result.certificate.primal))
     assert result.gap >= -rounding
     assert result.certificate.primal - best.certificate.dual <= result.gap + best.gap + rounding
@@ -171,7 +175,8 @@ def test_the_gap_bounds_the_sub_optimality(solver, data):
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_the_compiled_and_the_obvious_backend_agree(solver):
     """The same seed on both: the same iterates to rounding, through the whole loop."""
-    p = problem("smoothed_hinge", lam=LAM, bias="free")
+    loss = "logistic" if solver == "newton" else "smoothed_hinge"
+    p = problem(loss, lam=LAM, bias="free")
     a, b = (
         solve(p, SOLVERS[solver][0], gap=0.0, max_passes=6, backend=name, seed=3)
         for name in ("cpu", "reference")
@@ -212,5 +217,5 @@ def test_odd_shapes_have_a_defined_answer(solver, loss, shape, bias):
     )
     assert np.isfinite([result.certificate.primal, result.gap, *result.solution.w]).all()
     assert result.gap >= -1e-12 * (1 + p.primal_at_zero)
-    if solver in ("sdca", "interior"):
+    if solver in ("sdca", "interior", "newton"):
         assert result.converged, (result.status, result.gap)

@@ -308,9 +308,10 @@ class LinearSVC(ClassifierMixin, _LinearModel):
         True: dual methods; False: primal ones (interior point for few features, else Pegasos).
     method : {"auto", "sdca", "accelerated", "interior", "pegasos", "norma", "sgd", "adaptive", \
 "proximal", "optimistic"} or a solver, default="auto"
-        "accelerated" is SDCA for weak regularisation (a large C).  The last six are subgradient
-        methods and differ in their step rule (``gapsvm.rules``).  ``method_`` says which one
-        produced the model.  A solver such as
+        "accelerated" is SDCA for weak regularisation (a large C), "interior" is exact, for few
+        features or few rows (Newton's method, if the loss is logistic).  The last six are
+        subgradient methods and differ in their step rule (``gapsvm.rules``).  ``method_`` says
+        which one produced the model.  A solver such as
         ``MiniBatchSDCA(rule="aggressive", batch_size=64, staleness=2)`` is taken as it is.
     batch_size : int or "auto", default=1
         Rows that step together; more than 1 means mini-batch SDCA, or mini-batch Pegasos.  "auto"

@@ -24,7 +24,7 @@ from gapsvm import __version__, datasets
 from gapsvm.data.atomic import replacing
 from gapsvm.problem import LinearProblem
 from gapsvm.solvers.base import deferred_interrupt
-from gapsvm.solvers.interior import one_blas_thread
+from gapsvm.solvers.normal import one_blas_thread
 from gapsvm.trace import Status
 from gapsvm.train import Options as TrainOptions
 from gapsvm.train import train

@@ -28,7 +28,7 @@ import numpy as np
 from gapsvm.backends import Backend
 from gapsvm.problem import Iterate, LinearProblem
 from gapsvm.solvers.dual import bias_ratio, dual_start
-from gapsvm.solvers.interior import one_blas_thread
+from gapsvm.solvers.normal import one_blas_thread
 from gapsvm.spectral import batch_worth_using, beta, sigma2
 from gapsvm.trace import Progress
 
