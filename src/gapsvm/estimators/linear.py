@@ -27,6 +27,7 @@ from gapsvm.estimators.callbacks import (
     CallbackSupportMixin,
     with_callbacks,
 )
+from gapsvm.estimators.probabilities import ProbabilitiesMixin
 from gapsvm.losses import get_loss
 from gapsvm.multiclass import MulticlassIterate, MulticlassProblem
 from gapsvm.problem import Bias, Iterate, check_weights
@@ -294,7 +295,7 @@ def _checked_weight(sample_weight: Any, n: int) -> Any:
     return check_weights(np.full(n, float(weight)) if weight.ndim == 0 else weight, n)
 
 
-class LinearSVC(ClassifierMixin, _LinearModel):
+class LinearSVC(ProbabilitiesMixin, ClassifierMixin, _LinearModel):
     """Linear support vector classification with a certified duality gap.
 
     Minimises ``C * Σ s_i φ(y_i(⟨x_i, w⟩ + b)) + ‖w‖²/2`` (one such problem per class if there are

@@ -12,6 +12,7 @@ from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
+from gapsvm.estimators.probabilities import ProbabilitiesMixin
 from gapsvm.losses import Loss, get_loss
 from gapsvm.online import HORIZON, STREAM_RULES, OnlineLearner
 from gapsvm.problem import check_weights
@@ -133,7 +134,7 @@ class _OnlineModel(BaseEstimator):
         return tags
 
 
-class OnlineSVC(ClassifierMixin, _OnlineModel):
+class OnlineSVC(ProbabilitiesMixin, ClassifierMixin, _OnlineModel):
     """Linear support vector classification of a stream.
 
     Rows are gone through once, in the order they come: each is predicted, then learnt from.
