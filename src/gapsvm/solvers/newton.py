@@ -8,6 +8,7 @@ no gap but (λ/2)‖w − w(α)‖², the square of the gradient, which each of 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -59,17 +60,19 @@ class Newton:
         curve, sign = problem.loss.curve, problem.sign
         equations = NormalEquations(problem, backend, state.gram)
         alpha = curve.maximiser(sign * (state.margins + state.bias), problem.t)
-        gradient = equations.missing(state.w, state.bias, sign * problem.weight * alpha)
+        downhill = equations.missing(state.w, state.bias, sign * problem.weight * alpha)
         with one_blas_thread(), np.errstate(all="ignore"):
             try:
                 equations.factorise(problem.weight * alpha * (1.0 - alpha))
-                dw, db = equations.solve(*gradient)
+                dw, db = equations.solve(*downhill)
+                promise = float(downhill[0] @ dw) + downhill[1] * db
             except LinAlgError:  # the matrix lost its last digits: what is known is the best
-                state.broken = True
-                return state
+                promise = math.nan
+        state.broken = not math.isfinite(promise)
+        if state.broken:
+            return state
         towards = equations.margins(dw)
-        slope = float(gradient[0] @ dw) + gradient[1] * db
-        length = _length(problem, state, (dw, db, towards), slope / problem.total_weight)
+        length = _length(problem, state, (dw, db, towards), promise / problem.total_weight)
         state.w = state.w + length * dw
         state.bias += length * db
         state.margins = equations.margins(state.w)
