@@ -267,14 +267,19 @@ def test_warm_start_is_never_wrong(change):
 
 def test_the_choice_of_method_is_visible():
     assert LinearSVC().fit(X, LABELS).method_ == "interior"
-    assert LinearSVC(loss="logistic").fit(X, LABELS).method_ == "sdca"
+    assert LinearSVC(loss="logistic").fit(X, LABELS).method_ == "interior"
+    assert LinearSVC(loss="logistic", method="sdca").fit(X, LABELS).method_ == "sdca"
     assert LinearSVC(method="pegasos", tol=0.5).fit(X, LABELS).method_ == "pegasos"
     assert LinearSVC().fit(X, np.arange(70) % 3).method_ == ["interior"] * 3
 
 
 def test_small_problems_are_solved_exactly():
     """Whatever tol is: 1e-12 of P₀, by auto."""
-    for model, y in ((LinearSVC(tol=0.5), LABELS), (LinearSVR(tol=0.5), RESPONSE)):
+    for model, y in (
+        (LinearSVC(tol=0.5), LABELS),
+        (LinearSVC(tol=0.5, loss="logistic"), LABELS),
+        (LinearSVR(tol=0.5), RESPONSE),
+    ):
         assert model.fit(X, y).dual_gap_ <= 1e-11
 
 
