@@ -322,7 +322,8 @@ class OnlineLearner:
         state.steps += done
         state.rows_visited += done * batches.shape[1]
         state.curvature = rates.curvature
-        if math.sqrt(state.scalars[1]) * abs(state.scalars[0]) >= leave_at:
+        square = max(0.0, float(state.scalars[1]))  # a sum of changes: of a tiny w it is rounding
+        if math.sqrt(square) * abs(state.scalars[0]) >= leave_at:
             solver._grow(state)
         return done
 

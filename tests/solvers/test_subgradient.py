@@ -154,3 +154,11 @@ def test_averages_of_long_runs():
         one = plain.advance(p, one, backend, 1)
     got = solver.iterate(p, solver.advance(p, state, backend, 300)).w
     np.testing.assert_allclose(got, want, rtol=1e-9)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_a_w_of_next_to_nothing(layout):
+    """‖w‖² is kept as a sum of changes, which rounding can leave below zero."""
+    p = problem("epsilon_insensitive", 4, 1, lam=0.1, bias="free", layout=layout)
+    result = solve(p, Pegasos(4, projection=True), gap=0.0, max_passes=2, seed=2)
+    assert np.isfinite(result.gap)

@@ -370,7 +370,8 @@ class Subgradient:
         state.steps += done
         state.rows_visited += done * self.batch_size
         state.curvature = rates.curvature
-        if math.sqrt(state.scalars[1]) * abs(state.scalars[0]) >= leave_at:
+        square = max(0.0, float(state.scalars[1]))  # a sum of changes: of a tiny w it is rounding
+        if math.sqrt(square) * abs(state.scalars[0]) >= leave_at:
             self._grow(state)
         elif self.rule == "optimistic" and self.eps > 0 and state.steps == phase:
             state.kept_promise = True
