@@ -16,7 +16,7 @@ import numpy as np
 
 from gapsvm.backends import get_backend
 from gapsvm.data.matrix import Rows, checked_rows
-from gapsvm.losses import FiveNumbers, Loss
+from gapsvm.losses import Logit, Loss
 from gapsvm.problem import Bias, Iterate, LinearProblem
 from gapsvm.solvers.accelerated import AcceleratedSDCA
 from gapsvm.solvers.base import deferred_interrupt, solve
@@ -150,10 +150,10 @@ def plan(problem: LinearProblem, options: Options, warm: Iterate | None = None) 
         if method in ("accelerated", "interior"):
             raise ValueError(f"batch_size is for sdca and the subgradient methods, not {method}")
         return [Stage("sdca", _warmed(MiniBatchSDCA(options.rule, size), warm))]
-    held = isinstance(problem.loss.curve, FiveNumbers)  # a logistic α never is: nothing to screen
-    sdca = Stage("sdca", _warmed(SDCA(shrinking=held, single=single), warm))
+    logistic = _is_logistic(problem)  # no α of it is ever held: there is nothing to screen
+    sdca = Stage("sdca", _warmed(SDCA(shrinking=not logistic, single=single), warm))
     accelerated = Stage("accelerated", _warmed(AcceleratedSDCA(), warm))
-    interior = Stage("interior", InteriorPoint() if held else Newton())
+    interior = Stage("interior", Newton() if logistic else InteriorPoint())
     for stage in (sdca, accelerated, interior):
         if method == stage.method:
             return [stage]
@@ -284,6 +284,10 @@ def _joined(before: list[Record], after: list[Record]) -> list[Record]:
     return before + moved
 
 
+def _is_logistic(problem: LinearProblem) -> bool:
+    return isinstance(problem.loss.curve, Logit)
+
+
 def _interior_step_cost(problem: LinearProblem) -> float:
     """Nanoseconds of one interior-point step, as measured on tables, text and dense data.
 
@@ -304,7 +308,7 @@ def _interior_step_cost(problem: LinearProblem) -> float:
 def _pass_cost(problem: LinearProblem) -> float:
     """Nanoseconds of one pass of SDCA; a logistic step takes 80 more than the others."""
     a_value, a_row = (2.0, 20.0) if problem.rows.is_sparse else (1.0, 40.0)
-    if not isinstance(problem.loss.curve, FiveNumbers):
+    if _is_logistic(problem):
         a_row += 80.0
     return a_value * problem.rows.n_stored + a_row * problem.n_rows
 
@@ -314,11 +318,11 @@ def _is_small(problem: LinearProblem) -> bool:
 
 
 def passes_worth_an_interior_point(problem: LinearProblem) -> float:
-    """Passes of SDCA that cost as much as the interior point; infinite where there is none."""
+    """Passes of SDCA that cost as much as the interior point; infinite where that is too large."""
     if min(problem.rows.shape) > _INTERIOR_WIDTH:
         return math.inf
-    held = isinstance(problem.loss.curve, FiveNumbers)
-    price = (_INTERIOR_STEPS if held else _NEWTON_STEPS) * _interior_step_cost(problem)
+    steps = _NEWTON_STEPS if _is_logistic(problem) else _INTERIOR_STEPS
+    price = steps * _interior_step_cost(problem)
     return max(10.0, math.ceil(price / _pass_cost(problem)))
 
 

@@ -1,7 +1,6 @@
 """The losses as kernels see them; ``gapsvm.losses`` is the definition they are tested against.
 
-Three functions, because each costs a tenth of a second to compile on first use, and none calls
-another, because Numba would compile the callee once more.
+Few functions, because each costs a tenth of a second to compile on first use.
 """
 
 # ruff: noqa: RET505 - an overload returns a different function on each branch
@@ -52,6 +51,18 @@ def _sigmoid(u):
     return (1.0 if u >= 0 else e) / (1.0 + e)
 
 
+@register_jitable(**_INLINE)
+def _value(loss, z, t):
+    """φ(z) of the five numbers."""
+    miss = abs(t - z) - loss.eps
+    bound = loss.hi if t > z else -loss.lo
+    if miss <= 0.0 or bound == 0.0:
+        return 0.0
+    if loss.gamma > 0.0 and miss < loss.gamma * bound:
+        return 0.5 * miss * miss / loss.gamma
+    return bound * (miss - 0.5 * loss.gamma * bound)
+
+
 @overload(maximiser, jit_options=_INLINE)
 def _maximiser(loss, z, t):
     if _is_logit(loss):
@@ -84,14 +95,7 @@ def _value_and_conjugate(loss, z, a, t):
     else:
 
         def five(loss, z, a, t):
-            miss = abs(t - z) - loss.eps
-            bound = loss.hi if t > z else -loss.lo
-            if miss <= 0.0 or bound == 0.0:
-                value = 0.0
-            elif loss.gamma > 0.0 and miss < loss.gamma * bound:
-                value = 0.5 * miss * miss / loss.gamma
-            else:
-                value = bound * (miss - 0.5 * loss.gamma * bound)
+            value = _value(loss, z, t)
             if a < loss.lo or a > loss.hi:
                 return value, inf
             return value, -t * a + loss.eps * abs(a) + 0.5 * loss.gamma * a * a
@@ -122,15 +126,8 @@ def _fenchel_gap(loss, z, a, t):
     else:
 
         def five(loss, z, a, t):
-            miss = abs(t - z) - loss.eps
-            bound = loss.hi if t > z else -loss.lo
-            if miss <= 0.0 or bound == 0.0:
-                value = 0.0
-            elif loss.gamma > 0.0 and miss < loss.gamma * bound:
-                value = 0.5 * miss * miss / loss.gamma
-            else:
-                value = bound * (miss - 0.5 * loss.gamma * bound)
-            return value + a * (z - t) + loss.eps * abs(a) + 0.5 * loss.gamma * a * a
+            tangent = a * (z - t) + loss.eps * abs(a) + 0.5 * loss.gamma * a * a
+            return _value(loss, z, t) + tangent
 
         return five
 
