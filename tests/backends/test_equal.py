@@ -92,11 +92,64 @@ def test_sdca_passes(name, layout, index, dtype, free):
         w, order, seed = np.zeros(D), np.arange(N, dtype=np.uint32), np.array([3], dtype=np.uint64)
         backend.combination(X, table[2::4] * table[::4], w)
         centre = 0.1 if free else np.nan
-        rest = (w, 0.2, centre, ratio, 0.5, 5 * (N // 2), 1e-3)
+        plane = open_plane(table, w)
+        rest = (w, 0.2, centre, ratio, 0.5, 5 * (N // 2), 1e-3, plane)
         numbers = backend.sdca_passes(X, loss.curve, table, order, N // 2, seed, *rest)
-        got.append((table, order, seed, w, np.array(numbers)))
+        got.append((table, order, seed, w, np.array(numbers), *plane))
     for a, b in zip(*got):
         same(a, b, 1e-9)
+
+
+def open_plane(table, w):
+    """The plane of all rows, before any of them has moved; a step is due after one pass."""
+    rows, visits = np.arange(N, dtype=np.uint32), np.array([0.0, N // 3])
+    return rows, table[::4].copy(), np.zeros(N), w.copy(), np.zeros_like(w), visits
+
+
+@every_matrix
+@every_loss
+@pytest.mark.parametrize(("held", "ratio"), [(0.0, 0.0), (0.4, 0.0), (0.4, 0.3)])
+@pytest.mark.parametrize("lam", [0.1, 3.0])
+def test_plane_step(name, layout, index, dtype, held, ratio, lam):
+    """Four of them between passes, some with rows that are held; they lower D never, and α is in
+    its bounds and w = w(α) all the time."""
+    loss, X = get_loss(name), view(layout, index, dtype)
+    norms = np.empty(N)
+    REFERENCE.sq_norms(X, norms)
+    sign, t, weight = row_scalars(loss)
+    c = sign * weight / (lam * N)
+    got = []
+    for backend in (CPU, REFERENCE):
+        start = feasible_points(loss, N, np.random.default_rng(5))
+        table = np.stack(np.broadcast_arrays(start, abs(c) * (norms + ratio), c, t), axis=1).ravel()
+        w, bias = np.zeros(D), held + ratio * float(c @ start)
+        backend.combination(X, table[2::4] * table[::4], w)
+        order, plane, found = np.arange(N, dtype=np.uint32), open_plane(table, w), []
+        for _ in range(4):
+            rest = (0, N, 0, w, bias, ratio, np.inf, 1.0)
+            _, bias, _, _ = backend.sdca_steps(X, loss.curve, table, order, *rest)
+            before = dual(X, loss, table, held, ratio)
+            bias = backend.plane_step(X, loss.curve, table, w, bias, ratio, plane)
+            after = dual(X, loss, table, held, ratio)
+            assert after >= before - 1e-12 * abs(before)
+            found += [table.copy(), w.copy(), bias, *(part.copy() for part in plane)]
+        again = np.zeros(D)
+        REFERENCE.combination(X, table[2::4] * table[::4], again)
+        same(w, again, 1e-11)
+        assert bias == pytest.approx(held + ratio * float(table[2::4] @ table[::4]), abs=1e-11)
+        got.append(found)
+    for a, b in zip(*got):
+        same(a, b, 1e-8)
+
+
+def dual(X, loss, table, held, ratio):
+    """D/λ, where the bias is ``held`` but for its pull."""
+    alpha, _, c, t = table.reshape(-1, 4).T
+    w = np.zeros(D)
+    REFERENCE.combination(X, c * alpha, w)
+    mass = float(c @ alpha)
+    conjugates = np.abs(c) @ loss.curve.conjugate(alpha, t)
+    return -float(conjugates) - 0.5 * float(w @ w) - mass * (held + 0.5 * ratio * mass)
 
 
 @every_matrix

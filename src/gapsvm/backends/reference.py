@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from gapsvm.data.matrix import CSR, Dense
+from gapsvm.losses import FiveNumbers
 
 Curve = Any
 
@@ -124,17 +125,79 @@ def sdca_passes(
     threshold: float,
     budget: int,
     enough: float,
+    plane: tuple[Any, ...],
 ) -> tuple[int, float, float, float, float, float, int]:
     visited, gap, before = 0, np.inf, np.inf
+    visits = plane[-1]
     while gap > enough and active > 0 and (visited == 0 or visited + active <= budget):
         before = gap
         visited += active
+        if plane[0].size and visits[0] >= visits[1]:
+            bias = plane_step(X, loss, table, w, bias, ratio, plane)
+        visits[0] += active
         shuffle(order, active, seed)
         rest = (w, bias, ratio, threshold, 1.0)
         active, bias, threshold, gap = sdca_steps(X, loss, table, order, 0, active, 0, *rest)
         if not np.isnan(centre):
             bias, centre = 2.0 * bias - centre, bias
     return active, bias, centre, threshold, gap, before, visited
+
+
+def plane_step(
+    X: Dense | CSR,
+    loss: Curve,
+    table: Any,
+    w: Any,
+    bias: float,
+    ratio: float,
+    plane: tuple[Any, ...],
+) -> float:
+    rows, alpha, move, w0, move_w, visits = plane
+    if not isinstance(loss, FiveNumbers):
+        return bias
+    visits[0] = 0.0
+    a, _, c, t = table.reshape(-1, 4)[rows].T
+    moves = np.array([a - alpha, move])
+    ways = np.array([w - w0, move_w])
+    masses = moves @ c
+
+    def dual(a: Any, w: Any, mass: float) -> float:
+        """D/λ but for constants, after Σ c_i α_i has grown by ``mass``."""
+        values = float(np.abs(c) @ -loss.conjugate(a, t))
+        return values - 0.5 * float(w @ w) - mass * (bias + 0.5 * ratio * mass)
+
+    slope = np.abs(c) * (t - loss.gamma * a - loss.eps * np.sign(a)) - c * bias
+    gradient = moves @ slope - ways @ w
+    hessian = ways @ ways.T + loss.gamma * (moves * np.abs(c)) @ moves.T
+    hessian += ratio * np.outer(masses, masses)
+    best, halvings = np.zeros(2), 0
+    if float(ways[0] @ ways[0]) > (1e3 * 0.5 * np.finfo(w.dtype).eps) ** 2 * float(w @ w):
+        halvings = 6
+        left = hessian[1, 1] - hessian[0, 1] ** 2 / hessian[0, 0]
+        if left > 1e-10 * hessian[1, 1]:
+            best[1] = np.clip(np.linalg.solve(hessian, gradient)[1], -1.0, 1.0)
+        best[0] = (gradient[0] - hessian[0, 1] * best[1]) / hessian[0, 0]
+        best *= 16 / max(np.abs(best[0]), 16)
+    for share in 0.5 ** np.arange(halvings):
+        step = share * best
+        aim = a + step @ moves
+        new = np.where(loss.is_free(a), np.clip(aim, loss.lo, loss.hi), a)
+        new = np.where((loss.eps > 0) & (new * a < 0), 0.0, new)
+        held = np.flatnonzero(new != aim)
+        if 8 * held.size <= rows.size:
+            new_w, mass = w + step @ ways, float(c @ (new - a))
+            for k in held:
+                columns, x = _row(X, int(rows[k]))
+                new_w[columns] += c[k] * (new[k] - aim[k]) * x
+            rises = dual(new, new_w, mass) > dual(a, w, 0.0)
+            if rises or (held.size == 0 and loss.eps == 0):
+                table[4 * rows.astype(int)] = a = new
+                w[:] = new_w
+                bias += ratio * mass
+            break
+    move[:], alpha[:] = a - alpha, a
+    move_w[:], w0[:] = w - w0, w
+    return bias
 
 
 def screen(

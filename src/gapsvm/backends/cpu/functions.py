@@ -23,6 +23,7 @@ from gapsvm.backends.cpu.multiclass import (
     multiclass_scores,
     multiclass_steps,
 )
+from gapsvm.backends.cpu.plane import plane_step
 from gapsvm.backends.cpu.progressive import progressive_steps
 from gapsvm.backends.cpu.subgradient import balance, subgradient_steps
 
@@ -46,6 +47,7 @@ __all__ = [
     "multiclass_combination",
     "multiclass_scores",
     "multiclass_steps",
+    "plane_step",
     "progressive_steps",
     "screen",
     "sdca_passes",
