@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from gapsvm.data.matrix import CSR, Dense
-from gapsvm.losses import FiveNumbers
 
 Curve = Any
 
@@ -125,16 +124,11 @@ def sdca_passes(
     threshold: float,
     budget: int,
     enough: float,
-    plane: tuple[Any, ...],
 ) -> tuple[int, float, float, float, float, float, int]:
     visited, gap, before = 0, np.inf, np.inf
-    visits = plane[-1]
     while gap > enough and active > 0 and (visited == 0 or visited + active <= budget):
         before = gap
         visited += active
-        if plane[0].size and visits[0] >= visits[1]:
-            bias = plane_step(X, loss, table, w, bias, ratio, plane)
-        visits[0] += active
         shuffle(order, active, seed)
         rest = (w, bias, ratio, threshold, 1.0)
         active, bias, threshold, gap = sdca_steps(X, loss, table, order, 0, active, 0, *rest)
@@ -150,12 +144,10 @@ def plane_step(
     w: Any,
     bias: float,
     ratio: float,
+    least: float,
     plane: tuple[Any, ...],
 ) -> float:
-    rows, alpha, move, w0, move_w, visits = plane
-    if not isinstance(loss, FiveNumbers):
-        return bias
-    visits[0] = 0.0
+    rows, alpha, move, w0, move_w = plane
     a, _, c, t = table.reshape(-1, 4)[rows].T
     moves = np.array([a - alpha, move])
     ways = np.array([w - w0, move_w])
@@ -171,7 +163,7 @@ def plane_step(
     hessian = ways @ ways.T + loss.gamma * (moves * np.abs(c)) @ moves.T
     hessian += ratio * np.outer(masses, masses)
     best, halvings = np.zeros(2), 0
-    if float(ways[0] @ ways[0]) > (1e3 * 0.5 * np.finfo(w.dtype).eps) ** 2 * float(w @ w):
+    if float(ways[0] @ ways[0]) > least**2 * float(w @ w):
         halvings = 6
         left = hessian[1, 1] - hessian[0, 1] ** 2 / hessian[0, 0]
         if left > 1e-10 * hessian[1, 1]:

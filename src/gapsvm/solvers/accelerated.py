@@ -174,6 +174,7 @@ class AcceleratedSDCA:
         if problem.bias == "penalized":
             inner.bias += math.sqrt(problem.bias_ratio) * float(shift[-1])
         inner.screened = inner.last_estimate = inner.threshold = math.inf
+        inner.plane, inner.passes = (), 0
         state.centre, state.steps = centre, state.steps + 1
 
     def iterate(self, problem: LinearProblem, state: AcceleratedState) -> Iterate:

@@ -7,7 +7,8 @@ With w = w(α) kept, the step on row i maximises D over α_i alone (Takáč §4 
 Rows whose α is held at a bound are dropped on the way (shrinking).  When the gap of the rest has
 fallen to a share of what it was, all rows are screened: one look in the order of memory, which
 costs a fraction of a pass in random order and leaves the rows to any number of threads, finds the
-duality gap and the rows that make it up, and the next passes go over those alone.
+duality gap and the rows that make it up, and the next passes go over those alone; where they are
+not enough for a while, steps in planes are made between them (``gapsvm.solvers.planes``).
 A free bias is a constant feature with a proximal term (κ/2)(b − b_k)² whose centre b_k moves to b
 after each pass (Do's idea, on the bias alone), so that Σ s_i σ_i α_i → 0.
 """
@@ -25,14 +26,11 @@ from gapsvm.losses import FiveNumbers
 from gapsvm.problem import Iterate, LinearProblem
 from gapsvm.solvers.blocks import measure_overlap, pay, steps_in_blocks, worth_blocks
 from gapsvm.solvers.orders import FEW, expect_rows, new_order, read_in_blocks
+from gapsvm.solvers.planes import step_in_plane
 from gapsvm.trace import Progress
 
 _NEGLIGIBLE = 0.01
 """A row matters if its gap is above this share of the mean."""
-_PASSES_BEFORE = 3
-"""Over the rows of a screening before steps in planes begin: most gaps fall faster."""
-_VALUES_PER_WEIGHT = 4
-"""Stored values to visit per weight between two steps in planes, which go over all weights."""
 _PART_VALUES = 2_000_000
 """Stored values of the parts in which rows are screened, whatever the number of threads."""
 
@@ -71,6 +69,8 @@ class SDCAState:
     """Over the rows of the last screening."""
     plane: tuple[Any, ...] = ()
     """What ``plane_step`` remembers since then; empty: nothing yet."""
+    plane_at: int = 0
+    """Rows visited when that was."""
 
 
 @dataclass(frozen=True)
@@ -247,9 +247,7 @@ class SDCA:
     ) -> None:
         """As many whole passes as so many rows allow, but not beyond the next screening."""
         free, started = problem.bias == "free", state.active
-        self._open_plane(problem, state)
-        if self._may_open(problem, state):
-            rows = min(rows, (_PASSES_BEFORE - state.passes) * state.active)
+        rows = min(rows, self._plane_step(problem, state, backend, ratio))
         state.kept, state.bias, centre, state.worst, state.gap_sum, before, visited = (
             backend.sdca_passes(
                 problem.rows.view,
@@ -265,7 +263,6 @@ class SDCA:
                 state.threshold,
                 rows,
                 self.recheck * state.screened / problem.lam,
-                state.plane or _no_plane(state.w.dtype),
             )
         )
         state.rows_visited += visited
@@ -276,44 +273,13 @@ class SDCA:
             state.centre = centre
         self._judge(problem, state)
 
-    def _may_open(self, problem: LinearProblem, state: SDCAState) -> bool:
-        five = isinstance(problem.loss.curve, FiveNumbers)
-        return self.planes and self.shrinking and five and not state.plane
-
-    def _open_plane(self, problem: LinearProblem, state: SDCAState) -> None:
-        """Remember where the rows are, if passes over them have not been enough for a while."""
-        if state.passes < _PASSES_BEFORE or not self._may_open(problem, state):
-            return
-        rows = np.sort(state.order[: state.active])
-        a_row = max(1.0, problem.rows.n_stored / problem.n_rows)
-        state.plane = (
-            rows,
-            state.table[4 * rows.astype(np.int64)],
-            np.zeros(rows.size),
-            state.w.copy(),
-            np.zeros_like(state.w),
-            np.array([0.0, _VALUES_PER_WEIGHT * problem.n_features / a_row]),
-        )
-
     def _plane_step(
         self, problem: LinearProblem, state: SDCAState, backend: Backend, ratio: float
-    ) -> None:
-        """Before a pass, where it is due."""
-        self._open_plane(problem, state)
-        if not state.plane:
-            return
-        visits = state.plane[-1]
-        if visits[0] >= visits[1]:
-            state.bias = backend.plane_step(
-                problem.rows.view,
-                problem.loss.curve,
-                state.table,
-                state.w,
-                state.bias,
-                ratio,
-                state.plane,
-            )
-        visits[0] += state.active
+    ) -> int:
+        """Before a pass, where it is due; how many rows may be visited until the next one is."""
+        if self.planes and self.shrinking and isinstance(problem.loss.curve, FiveNumbers):
+            return step_in_plane(problem, state, backend, ratio)
+        return problem.n_rows
 
     @staticmethod
     def _extrapolated(problem: LinearProblem, state: SDCAState, share: float, age: float) -> float:
@@ -397,12 +363,6 @@ def _best_multiple(problem: LinearProblem, alpha: Any, w: Any) -> float:
     linear = float(np.sum(weight * (problem.t * alpha - curve.eps * np.abs(alpha))))
     quadratic = problem.lam * float(w @ w) + curve.gamma * float(np.sum(weight * alpha**2))
     return min(1.0, max(0.0, linear / quadratic)) if quadratic > 0 else 1.0
-
-
-def _no_plane(dtype: Any) -> tuple[Any, ...]:
-    """A plane of no rows."""
-    weights = np.empty(0, dtype=dtype)
-    return np.empty(0, dtype=np.uint32), np.empty(0), np.empty(0), weights, weights, np.zeros(2)
 
 
 def _rows_with_weight(problem: LinearProblem) -> Any:

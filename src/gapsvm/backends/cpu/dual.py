@@ -8,7 +8,6 @@ from numba.extending import register_jitable
 from gapsvm.backends.cpu.draws import shuffled
 from gapsvm.backends.cpu.jit import kernel, prefetch
 from gapsvm.backends.cpu.losses import fenchel_gap, is_free, row_step
-from gapsvm.backends.cpu.plane import plane_move
 from gapsvm.backends.cpu.rows import prefetch_row, row_axpy, row_dot
 
 _ONE, _TWO, _THREE, _FOUR = (np.uint64(k) for k in (1, 2, 3, 4))
@@ -68,16 +67,15 @@ def sdca_steps(X, loss, table, order, start, stop, kept, w, bias, ratio, thresho
 
 @kernel
 def sdca_passes(
-    X, loss, table, order, active, seed, w, bias, centre, ratio, threshold, budget, enough, plane
+    X, loss, table, order, active, seed, w, bias, centre, ratio, threshold, budget, enough
 ):
     """Whole passes of ``sdca_steps`` over the few rows order[:active], each in a new random order.
 
     They end before more than budget rows are visited (there is one pass at least), when the gap of
     a pass is at most enough, or when no row is left.
     Given     centre: of the proximal term of a free bias, which moves to it after each pass; NaN
-              for any other bias; plane: as in ``plane_step``, which comes before a pass when it is
-              due; without rows there is none.
-    Modified  table, order, seed, w, plane.
+              for any other bias.
+    Modified  table, order, seed, w.
     Returns   active, bias, centre and threshold for the next pass; the gaps of the last pass and of
               the one before it (infinite if there was none); rows visited.
     """
@@ -85,10 +83,6 @@ def sdca_passes(
     while gap > enough and active > 0 and (visited == 0 or visited + active <= budget):
         before = gap
         visited += active
-        visits = plane[5]
-        if plane[0].size > 0 and visits[0] >= visits[1]:
-            bias = plane_move(X, loss, table, w, bias, ratio, plane)
-        visits[0] += active
         shuffled(order, active, seed)
         active, bias, threshold, gap = _steps(
             X, loss, table, order, 0, active, 0, w, bias, ratio, threshold, 1.0

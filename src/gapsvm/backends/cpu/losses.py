@@ -16,8 +16,7 @@ from gapsvm.losses import Logit
 _INLINE = {"forceinline": True}
 
 
-def is_logit(loss: Any) -> bool:
-    """Whether the type of a loss, as overloads see it, is that of the logistic one."""
+def _is_logit(loss: Any) -> bool:
     return getattr(loss, "instance_class", None) is Logit
 
 
@@ -66,7 +65,7 @@ def _value(loss, z, t):
 
 @overload(maximiser, jit_options=_INLINE)
 def _maximiser(loss, z, t):
-    if is_logit(loss):
+    if _is_logit(loss):
         return lambda loss, z, t: _sigmoid(-z)
     else:
 
@@ -81,7 +80,7 @@ def _maximiser(loss, z, t):
 
 @overload(value_and_conjugate, jit_options=_INLINE)
 def _value_and_conjugate(loss, z, a, t):
-    if is_logit(loss):
+    if _is_logit(loss):
 
         def logit(loss, z, a, t):
             value = log1p(exp(-abs(z))) + max(-z, 0.0)
@@ -106,7 +105,7 @@ def _value_and_conjugate(loss, z, a, t):
 
 @overload(fenchel_gap, jit_options=_INLINE)
 def _fenchel_gap(loss, z, a, t):
-    if is_logit(loss):
+    if _is_logit(loss):
 
         def logit(loss, z, a, t):
             # How much log(1 + e^−z) is above its tangent at the logit of a; near there by a series,
@@ -135,7 +134,7 @@ def _fenchel_gap(loss, z, a, t):
 
 @overload(is_free, jit_options=_INLINE)
 def _is_free(loss, a):
-    if is_logit(loss):
+    if _is_logit(loss):
         return lambda loss, a: True
     else:
         return lambda loss, a: a != 0.0 and a != loss.lo and a != loss.hi
@@ -143,7 +142,7 @@ def _is_free(loss, a):
 
 @overload(row_step, jit_options=_INLINE)
 def _row_step(loss, a, z, t, q):
-    if is_logit(loss):
+    if _is_logit(loss):
 
         def logit(loss, a, z, t, q):
             # u + z + q(p − a) = 0 by Householder's method of order four, whose derivatives need no
