@@ -31,6 +31,8 @@ from gapsvm.trace import Progress
 
 _NEGLIGIBLE = 0.01
 """A row matters if its gap is above this share of the mean."""
+_FIRST_SLACK = 1.0
+"""A margin so far beyond its target leaves its row out already in the first pass."""
 _PART_VALUES = 2_000_000
 """Stored values of the parts in which rows are screened, whatever the number of threads."""
 
@@ -120,6 +122,7 @@ class SDCA:
         if self.single:
             w = w.astype(np.float32)
         order = _rows_with_weight(problem)
+        first_pass = self.shrinking and self.alpha is None and problem.loss.kind == "margin"
         return SDCAState(
             table=table,
             w=w,
@@ -128,6 +131,7 @@ class SDCA:
             order=order,
             seed=rng.integers(0, 2**64, size=1, dtype=np.uint64),
             active=order.size,
+            threshold=_FIRST_SLACK if first_pass else math.inf,
             screening=self.shrinking and self.alpha is not None,
             hint=math.inf if self.alpha is None else 0.0,  # a warm start may be all there is to do
         )
