@@ -21,7 +21,7 @@ from gapsvm import (
     solve,
 )
 from gapsvm.backends import get_backend
-from gapsvm.data.matrix import as_rows, checked_rows, structure_fault
+from gapsvm.data.matrix import CSR, Rows, as_rows, checked_rows
 
 N, D = 60, 6
 Y = targets(matrix(N, D), "margin")
@@ -298,31 +298,39 @@ def test_sparse_types_keep_their_shape():
 
 
 STRUCTURES = {
-    "sound": ([0, 2, 1, 2, 0], [0, 2, 2, 4, 5], 3, 0),
-    "empty": ([], [0, 0, 0], 3, 0),
-    "starts late": ([0, 1], [1, 2, 2], 3, 1),
-    "falls": ([0, 1, 2], [0, 2, 1, 3], 3, 1),
-    "ends short": ([0, 1, 2], [0, 1, 2], 3, 1),
-    "ends late": ([0, 1, 2], [0, 1, 4], 3, 1),
-    "negative pointer": ([0, 1, 2], [0, -1, 3], 3, 1),
-    "too large": ([0, 3], [0, 1, 2], 3, 2),
-    "negative": ([0, -1], [0, 1, 2], 3, 2),
-    "only one, too large": ([7], [0, 1], 3, 2),
-    "no columns": ([0], [0, 1], 0, 2),
-    "unsorted": ([2, 0], [0, 2], 3, 3),
-    "twice": ([1, 1], [0, 2], 3, 3),
-    "twice in the last row": ([0, 1, 0, 2, 2], [0, 1, 2, 2, 5], 3, 3),
-    "equal across rows": ([2, 2, 2], [0, 1, 2, 3], 3, 0),
+    "sound": ([0, 2, 1, 2, 0], [0, 2, 2, 4, 5], 3, None),
+    "empty": ([], [0, 0, 0], 3, None),
+    "no columns, no values": ([], [0, 0, 0], 0, None),
+    "starts late": ([0, 1], [1, 2, 2], 3, "indptr"),
+    "falls": ([0, 1, 2], [0, 2, 1, 3], 3, "indptr"),
+    "ends short": ([0, 1, 2], [0, 1, 2], 3, "indptr"),
+    "ends late": ([0, 1, 2], [0, 1, 4], 3, "indptr"),
+    "negative pointer": ([0, 1, 2], [0, -1, 3], 3, "indptr"),
+    "too large": ([0, 3], [0, 1, 2], 3, "outside"),
+    "negative": ([0, -1], [0, 1, 2], 3, "outside"),
+    "only one, too large": ([7], [0, 1], 3, "outside"),
+    "no columns": ([0], [0, 1], 0, "outside"),
+    "unsorted": ([2, 0], [0, 2], 3, "copied"),
+    "twice": ([1, 1], [0, 2], 3, "copied"),
+    "twice in the last row": ([0, 1, 0, 2, 2], [0, 1, 2, 2, 5], 3, "copied"),
+    "equal across rows": ([2, 2, 2], [0, 1, 2, 3], 3, None),
 }
 
 
+@pytest.mark.parametrize("backend", ["cpu", "reference"])
 @pytest.mark.parametrize("index", [np.int32, np.int64])
 @pytest.mark.parametrize("case", STRUCTURES)
-def test_structure_fault(case, index):
-    """0 sound, 1 pointers, 2 range, 3 order; unsigned views turn negative into huge."""
-    indices, indptr, width, expected = STRUCTURES[case]
+def test_faults_of_structure(case, index, backend):
+    """Unsigned views turn negative numbers into huge ones; nothing outside the arrays is read."""
+    indices, indptr, width, fault = STRUCTURES[case]
     unsigned = np.uint32 if index is np.int32 else np.uint64
-    arrays = [np.array(a, dtype=index).view(unsigned) for a in (indices, indptr)]
-    for a in arrays:
-        a.flags.writeable = False
-    assert structure_fault(*arrays, width) == expected
+    indices, indptr = (np.array(a, dtype=index).view(unsigned) for a in (indices, indptr))
+    rows = Rows(CSR(np.ones(indices.size), indices, indptr), (indptr.size - 1, width))
+    if fault in ("indptr", "outside"):
+        with pytest.raises(ValueError, match=fault):
+            checked_rows(rows, get_backend(backend))
+        return
+    found = checked_rows(rows, get_backend(backend))
+    assert (found.note is not None and "copied" in found.note) == (fault == "copied")
+    dense = found.to_scipy().toarray()
+    np.testing.assert_allclose(found.sq_norms, (dense**2).sum(axis=1))

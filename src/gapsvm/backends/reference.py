@@ -27,10 +27,15 @@ def _each(x: Any, i: int) -> float:
     return float(x[i] if x.size > 1 else x[0])
 
 
-def sq_norms(X: Dense | CSR, out: Any) -> None:
+def sq_norms(X: Dense | CSR, out: Any) -> tuple[int, int]:
+    largest = falls = 0
     for i in range(_n_rows(X)):
-        _, x = _row(X, i)
+        columns, x = _row(X, i)
         out[i] = x @ x
+        if isinstance(X, CSR):
+            largest = max([largest, *map(int, columns)])
+            falls += int(np.sum(columns[1:] <= columns[:-1]))
+    return largest, falls
 
 
 def margins(X: Dense | CSR, w: Any, out: Any) -> None:

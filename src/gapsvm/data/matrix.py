@@ -175,59 +175,35 @@ def checked_rows(X: Any, backend: Any) -> Rows:
     rows = as_rows(X)
     if rows.sq_norms is not None:
         return rows
-    if isinstance(rows.view, CSR):
-        rows = _sound_structure(rows)
+    if isinstance(rows.view, CSR) and not _sound_pointers(rows.view, rows.shape[0]):
+        raise ValueError(
+            "X is not a valid CSR matrix: indptr must have n + 1 entries, start at 0, never "
+            "decrease and end at the number of values, of which there are as many as indices"
+        )
     sq_norms = np.empty(rows.shape[0])
-    backend.sq_norms(rows.view, sq_norms)
+    largest, falls = backend.sq_norms(rows.view, sq_norms)
+    if isinstance(rows.view, CSR) and rows.n_stored and largest >= rows.shape[1]:
+        raise ValueError(f"X has a column index outside 0..{rows.shape[1] - 1}")
+    if falls:
+        tidy = rows.to_scipy().copy()
+        tidy.sum_duplicates()
+        note = "X was copied once: its rows had unsorted or duplicate indices"
+        return replace(checked_rows(tidy, backend), note=note)
     if not np.isfinite(sq_norms.sum()):
         raise ValueError(_first_bad_value(rows, sq_norms))
     return replace(rows, sq_norms=sq_norms)
 
 
-_BLOCK = 1 << 22  # indices compared at a time: temporary memory stays small
-SOUND, BAD_POINTERS, OUT_OF_RANGE, UNSORTED = range(4)
+def _sound_pointers(view: CSR, n: int) -> bool:
+    """Whether every row lies within the arrays.
 
-
-def structure_fault(indices: Any, indptr: Any, n_features: int) -> int:
-    """Whether a CSR structure can be read: nothing outside the arrays, no column twice in a row.
-
-    ``indices`` and ``indptr`` are unsigned, so that a negative number is a huge one.
+    Pointers are unsigned, so that a negative one is huge.
     """
-    if indptr[0] != 0 or indptr[-1] != indices.size or np.any(indptr[1:] < indptr[:-1]):
-        return BAD_POINTERS
-    if indices.size == 0:
-        return SOUND
-    if indices.max() >= n_features:
-        return OUT_OF_RANGE
-    falls = 0  # over all neighbours, those across two rows included, which are then taken off
-    for first in range(1, indices.size, _BLOCK):
-        last = min(first + _BLOCK, indices.size)
-        falls += int(np.count_nonzero(indices[first:last] <= indices[first - 1 : last - 1]))
-    starts = indptr[:-1][indptr[1:] > indptr[:-1]]  # of the rows that hold something
-    starts = starts[1:]
-    falls -= int(np.count_nonzero(indices[starts] <= indices[starts - starts.dtype.type(1)]))
-    return UNSORTED if falls else SOUND
-
-
-def _sound_structure(rows: Rows) -> Rows:
-    assert isinstance(rows.view, CSR)
-    width = rows.shape[1]
-    data, indices, indptr = rows.view
-    sizes_fit = indptr.size == rows.shape[0] + 1 and data.size == indices.size
-    fault = structure_fault(indices, indptr, width) if sizes_fit else BAD_POINTERS
-    if fault == BAD_POINTERS:
-        raise ValueError(
-            "X is not a valid CSR matrix: indptr must have n + 1 entries, start at 0, never "
-            "decrease and end at the number of values, of which there are as many as indices"
-        )
-    if fault == OUT_OF_RANGE:
-        raise ValueError(f"X has a column index outside 0..{width - 1}")
-    if fault == UNSORTED:
-        tidy = rows.to_scipy().copy()
-        tidy.sum_duplicates()
-        note = "X was copied once: its rows had unsorted or duplicate indices"
-        return replace(as_rows(tidy), note=note)
-    return rows
+    data, indices, indptr = view
+    if indptr.size != n + 1 or data.size != indices.size:
+        return False
+    ends = indptr[0] == 0 and indptr[-1] == indices.size
+    return bool(ends and not np.any(indptr[1:] < indptr[:-1]))
 
 
 def _first_bad_value(rows: Rows, sq_norms: Any) -> str:
