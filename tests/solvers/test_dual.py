@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -176,3 +178,39 @@ def test_threads_change_nothing(layout, monkeypatch):
 def test_streams(streams):
     p = problem("hinge", 300, 5, lam=1e-3)
     assert solve(p, SDCA(streams=streams), gap=1e-6, max_passes=5000).converged
+
+
+def nearly_alike(lam=1e-3, **options):
+    """Every row has a neighbour that differs by little, and the other label here and there."""
+    rng = np.random.default_rng(4)
+    base = rng.normal(size=(150, 300))
+    X = np.concatenate([base, base + 0.1 * rng.normal(size=base.shape)])
+    y = np.where(rng.random(300) < 0.5, 1.0, -1.0)
+    y[150:] = np.where(rng.random(150) < 0.9, y[:150], -y[:150])
+    return LinearProblem(X, y, get_loss("hinge"), lam, **options)
+
+
+@pytest.mark.parametrize("bias", ["none", "penalized", "free"])
+def test_steps_in_planes_save_passes_and_lead_to_the_same_optimum(bias):
+    p = nearly_alike(bias=bias)
+    plain, planes = (
+        solve(p, SDCA(planes=on), gap=1e-8, max_passes=5000, seed=1) for on in (False, True)
+    )
+    assert planes.converged
+    assert planes.trace[-1].passes < 0.8 * plain.trace[-1].passes
+    assert planes.certificate.primal == pytest.approx(plain.certificate.primal, abs=2e-8)
+
+
+def test_steps_in_planes_resume_bit_for_bit():
+    """The plane is part of the state: a copy goes on as the original does."""
+    p, backend, solver = nearly_alike(), get_backend("cpu"), SDCA()
+    state = solver.init(p, backend, np.random.default_rng(0))
+    while not state.plane:
+        state = solver.advance(p, state, backend, 100)
+    other = copy.deepcopy(state)
+    for _ in range(30):
+        state = solver.advance(p, state, backend, 100)
+        other = solver.advance(p, other, backend, 100)
+    assert state.rows_visited == other.rows_visited
+    np.testing.assert_array_equal(state.table, other.table)
+    np.testing.assert_array_equal(state.w, other.w)
