@@ -6,6 +6,7 @@ import math
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache
 from numbers import Integral, Real
 from typing import Any
 
@@ -113,7 +114,7 @@ class _LinearModel(CallbackSupportMixin, BaseEstimator):
         lam = self.lam if self.lam is not None else 1.0 / (self.C * total)
         if lam == 0 and self.radius is None:
             raise ValueError("The 'lam' parameter may be 0 only where a radius is given.")
-        seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
+        seed = _seed(self.random_state)
         callbacks = [self.callbacks] if callable(self.callbacks) else list(self.callbacks or ())
         options = Options(
             method=self._method(),
@@ -259,6 +260,18 @@ class _LinearModel(CallbackSupportMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+
+def _seed(random_state: Any) -> int:
+    """A seed drawn from a random state; that of a number is remembered: RandomState is slow."""
+    if isinstance(random_state, int):
+        return _seed_of_number(random_state)
+    return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
+
+
+@lru_cache
+def _seed_of_number(number: int) -> int:
+    return int(check_random_state(number).randint(np.iinfo(np.int32).max))
 
 
 def _functions(solution: Iterate | MulticlassIterate) -> tuple[Any, Any, Any]:
