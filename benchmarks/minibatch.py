@@ -1,7 +1,7 @@
 """What a pass of mini-batch SDCA costs, beside a pass of serial SDCA.
 
 The first pass from α = 0, in which nearly every row moves, the least of several; the contenders
-take turns.  Usage: python benchmarks/minibatch.py [rounds]
+take turns.  Usage: python benchmarks/minibatch.py [rounds [sampler]]
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def first_pass(problem: LinearProblem, solver: Any) -> float:
     return (time.perf_counter() - before) * problem.n_rows / float(state.rows_visited)
 
 
-def row(title: str, X: Any, y: Any, lam: float, rounds: int) -> None:
+def row(title: str, X: Any, y: Any, lam: float, rounds: int, sampler: Any) -> None:
     problem = LinearProblem(X, y, get_loss("hinge"), lam)
     raw = sigma2(problem.rows, get_backend()).value
     solvers: dict[str, Any] = {"serial": SDCA(shrinking=False)}
@@ -48,7 +48,7 @@ def row(title: str, X: Any, y: Any, lam: float, rounds: int) -> None:
         for rule in RULES:
             if rule != "exact" or size == SIZES[0]:
                 known = raw if rule == "safe" else None
-                solvers[f"{rule} {size}"] = MiniBatchSDCA(rule, size, sigma2=known)
+                solvers[f"{rule} {size}"] = MiniBatchSDCA(rule, size, sigma2=known, sampler=sampler)
     best = dict.fromkeys(solvers, np.inf)
     for _ in range(rounds + 1):  # the first round compiles
         for name, solver in solvers.items():
@@ -60,14 +60,15 @@ def row(title: str, X: Any, y: Any, lam: float, rounds: int) -> None:
 
 def main() -> None:
     rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 7
-    print(versions("gapsvm", "numba", "numpy"))
+    sampler = sys.argv[2] if len(sys.argv) > 2 else "subsets"
+    print(f"{versions('gapsvm', 'numba', 'numpy')}; batches by {sampler}")
     names = [f"{r} {b}" for b in SIZES for r in RULES if r != "exact" or b == SIZES[0]]
     print(f"| problem | serial ms | {' | '.join(names)} |\n|{'---|' * (len(names) + 2)}")
     for case in CASES:
         if (case.name, case.lam) != ("cov1", 1e-6):
-            row(case.title, *case.load(), case.lam, rounds)
-    row("dense 40,000 × 300", *dense(40_000, 300), 1e-4, rounds)
-    row("dense 20,000 × 2,000", *dense(20_000, 2_000), 1e-4, rounds)
+            row(case.title, *case.load(), case.lam, rounds, sampler)
+    row("dense 40,000 × 300", *dense(40_000, 300), 1e-4, rounds, sampler)
+    row("dense 20,000 × 2,000", *dense(20_000, 2_000), 1e-4, rounds, sampler)
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ from gapsvm import SDCA, LinearProblem, LinearSVC, MiniBatchSDCA, get_loss, solv
 from gapsvm.backends import get_backend
 from gapsvm.bounds import takac_theorem2_counts
 from gapsvm.solvers.minibatch import RULES
+from gapsvm.solvers.orders import new_order
 from gapsvm.spectral import beta, sigma2
 from gapsvm.train import Options, train
 
@@ -262,12 +263,29 @@ def test_resume_is_bit_equal(rule):
     assert whole.certificate.primal == rest.certificate.primal
 
 
-def test_permutation_visits_every_row():
+@pytest.mark.parametrize("sampler", ["permutation", "streams"])
+def test_every_row_once_a_pass(sampler):
     p = problem("hinge", 30, 5)
-    solver = MiniBatchSDCA("safe", 10, sampler="permutation", average=None)
+    solver = MiniBatchSDCA("safe", 10, sampler=sampler, average=None)
     state = solver.advance(p, solver.init(p, CPU, np.random.default_rng(0)), CPU, 30)
     assert state.rows_visited == 30
     assert (state.table[::4] > 0).sum() >= 25  # from zero nearly every row moves
+
+
+@pytest.mark.parametrize("rule", ["safe", "aggressive"])
+def test_streams_through_long_rows(rule):
+    """Enough long rows for the streams: the order is SDCA's own, and the optimum the same."""
+    X = np.random.default_rng(1).normal(size=(5000, 64)).astype(np.float32)
+    y = np.where(X[:, 0] + 0.3 * X[:, 1] > 0, 1.0, -1.0)
+    p = LinearProblem(X / 8, y, get_loss("hinge"), 1e-3)
+    solver = MiniBatchSDCA(rule, 64, sampler="streams")
+    state = solver.init(p, CPU, np.random.default_rng(0))
+    order, seed = state.order.copy(), state.seed.copy()
+    new_order(p, order, 5000, seed, CPU)
+    state = solver.advance(p, state, CPU, 64)
+    np.testing.assert_array_equal(state.queue[0][0], order[:64])
+    assert np.sum(np.diff(np.sort(order)) == 1) == 4999
+    assert solve(p, solver, gap=1e-3, max_passes=100).converged
 
 
 def test_auto_says_why():
@@ -291,7 +309,7 @@ def test_auto_says_why():
         ({"rule": "naive", "form": "unit"}, "rule 'naive' has the forms auto, rows, not 'unit'"),
         ({"staleness": -1}, "staleness must be 0 or more"),
         ({"average": "mean"}, "average must be None, 'tail' or 'decaying'"),
-        ({"sampler": "all"}, "sampler must be 'subsets' or 'permutation'"),
+        ({"sampler": "all"}, "sampler must be 'subsets', 'permutation' or 'streams'"),
         ({"sweeps": 0}, "sweeps must be at least 1"),
     ],
 )

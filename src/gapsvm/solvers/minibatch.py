@@ -29,6 +29,7 @@ from gapsvm.backends import Backend
 from gapsvm.problem import Iterate, LinearProblem
 from gapsvm.solvers.dual import bias_ratio, dual_start
 from gapsvm.solvers.normal import one_blas_thread
+from gapsvm.solvers.orders import new_order
 from gapsvm.spectral import batch_worth_using, beta, sigma2
 from gapsvm.trace import Progress
 
@@ -112,9 +113,9 @@ class MiniBatchSDCA:
         (Theorem 2), or ᾱ ← 0.9ᾱ + 0.1α, as in the paper's experiments.  w̄ = w(ᾱ) in each case.
     tail_from : int, optional
         The first step of the tail (T₀ in eq. 21); by default it moves along, a quarter to a half.
-    sampler : "subsets" or "permutation"
-        Rand(b), as in the paper, or the blocks of a new random order every pass.  "exact" takes
-        the latter.
+    sampler : "subsets", "permutation" or "streams"
+        Rand(b), as in the paper; the blocks of a new random order every pass, which "exact" takes
+        too; or of a new order that is kind to memory, as SDCA's (``gapsvm.solvers.orders``).
     sweeps : int
         Exact: how often a block is gone through.
     """
@@ -127,7 +128,7 @@ class MiniBatchSDCA:
     staleness: int = 0
     average: Literal["tail", "decaying"] | None = None
     tail_from: int | None = None
-    sampler: Literal["subsets", "permutation"] = "subsets"
+    sampler: Literal["subsets", "permutation", "streams"] = "subsets"
     sweeps: int = 1
     alpha: Any = None
     bias: float = 0.0
@@ -151,8 +152,10 @@ class MiniBatchSDCA:
             raise ValueError("staleness must be 0 or more, and 0 for rule 'exact'")
         if self.average not in (None, "tail", "decaying"):
             raise ValueError(f"average must be None, 'tail' or 'decaying', got {self.average!r}")
-        if self.sampler not in ("subsets", "permutation"):
-            raise ValueError(f"sampler must be 'subsets' or 'permutation', got {self.sampler!r}")
+        if self.sampler not in ("subsets", "permutation", "streams"):
+            raise ValueError(
+                f"sampler must be 'subsets', 'permutation' or 'streams', got {self.sampler!r}"
+            )
         if self.sweeps < 1:
             raise ValueError(f"sweeps must be at least 1, got {self.sweeps!r}")
 
@@ -265,8 +268,10 @@ class MiniBatchSDCA:
         self, problem: LinearProblem, state: MiniBatchState, backend: Backend, steps: int, done: int
     ) -> None:
         ratio, size, n = bias_ratio(problem), state.batch_size, problem.n_rows
-        permuted = self.sampler == "permutation" or self.rule == "exact"
-        if permuted and done == 0:
+        permuted = self.sampler != "subsets" or self.rule == "exact"
+        if done == 0 and self.sampler == "streams":
+            new_order(problem, state.order, n, state.seed, backend)
+        elif done == 0 and permuted:
             backend.shuffle(state.order, n, state.seed)
         view, curve = problem.rows.view, problem.loss.curve
         if self.rule == "exact":
