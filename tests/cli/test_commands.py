@@ -415,3 +415,11 @@ def test_fit_imports_nothing_heavy(two_classes: Path, tmp_path: Path) -> None:
     command = [sys.executable, "-c", program, *map(str, options)]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert ended.returncode == 0, ended.stderr
+
+
+def test_python_minus_m():
+    """The command line without its script on the path."""
+    done = subprocess.run(
+        [sys.executable, "-m", "gapsvm", "--version"], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.startswith("gapsvm ")

@@ -114,7 +114,8 @@ class _LinearModel(CallbackSupportMixin, BaseEstimator):
         lam = self.lam if self.lam is not None else 1.0 / (self.C * total)
         if lam == 0 and self.radius is None:
             raise ValueError("The 'lam' parameter may be 0 only where a radius is given.")
-        seed = _seed(self.random_state)
+        number = isinstance(self.random_state, int)
+        seed = (_seed_of_number if number else _seed)(self.random_state)
         callbacks = [self.callbacks] if callable(self.callbacks) else list(self.callbacks or ())
         options = Options(
             method=self._method(),
@@ -263,15 +264,12 @@ class _LinearModel(CallbackSupportMixin, BaseEstimator):
 
 
 def _seed(random_state: Any) -> int:
-    """A seed drawn from a random state; that of a number is remembered: RandomState is slow."""
-    if isinstance(random_state, int):
-        return _seed_of_number(random_state)
+    """A seed drawn from a random state."""
     return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
 
 
-@lru_cache
-def _seed_of_number(number: int) -> int:
-    return int(check_random_state(number).randint(np.iinfo(np.int32).max))
+_seed_of_number = lru_cache(_seed)
+"""The same, remembered: RandomState takes a while to set up."""
 
 
 def _functions(solution: Iterate | MulticlassIterate) -> tuple[Any, Any, Any]:
