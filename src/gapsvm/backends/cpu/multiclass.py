@@ -13,7 +13,7 @@ import numpy as np
 from numba.extending import overload, register_jitable
 
 from gapsvm.backends.cpu.jit import kernel
-from gapsvm.backends.cpu.rows import _INLINE, _REORDER, _is_csr
+from gapsvm.backends.cpu.rows import _INLINE, REORDER, _is_csr
 
 _0, _1 = np.uint64(0), np.uint64(1)
 _SMALL_SCALE, _SMALL_SHARE = 1e-9, 1e-150  # below, v and the average are written out
@@ -77,7 +77,7 @@ def _maximise(loss, z, y, scale):
     return worst
 
 
-@register_jitable(**_REORDER)
+@register_jitable(**REORDER)
 def _push_feature(w, j, step, smooth, a, worst, y):
     """w_j += step·(e_y − a), two classes if a is one class; returns the growth of ‖w_j‖²."""
     if not smooth:

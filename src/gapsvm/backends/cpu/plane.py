@@ -7,16 +7,15 @@ from numba.extending import register_jitable
 
 from gapsvm.backends.cpu.jit import kernel
 from gapsvm.backends.cpu.losses import is_free
-from gapsvm.backends.cpu.rows import row_axpy_growth
+from gapsvm.backends.cpu.rows import REORDER, row_axpy_growth
 
 _TWO, _THREE, _FOUR = (np.uint64(k) for k in (2, 3, 4))
-_REORDER = {"fastmath": {"reassoc", "contract", "nsz"}}
 _LONGEST, _AGAIN = 16.0, 1.0  # of the two moves; more would let their rounding errors grow
 _HALVINGS = 6
 _HELD = 8  # one row in so many may be held at its bound or kink
 
 
-@register_jitable(**_REORDER)
+@register_jitable(**REORDER)
 def _products(w, w0, move_w):
     """⟨w, w⟩, ⟨w, u⟩, ⟨w, v⟩, ⟨u, u⟩, ⟨u, v⟩, ⟨v, v⟩ for the moves u = w − w0 and v."""
     ww = wu = wv = uu = uv = vv = 0.0
@@ -32,7 +31,7 @@ def _products(w, w0, move_w):
     return ww, wu, wv, uu, uv, vv
 
 
-@register_jitable(**_REORDER)
+@register_jitable(**REORDER)
 def _propose(w, w0, move_w, c1, c2):
     """move_w becomes w + c₁u + c₂v; returns by how much its squared norm is above that of w."""
     growth = 0.0

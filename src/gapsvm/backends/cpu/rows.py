@@ -18,10 +18,10 @@ from gapsvm.data.matrix import CSR
 _1, _2, _3, _4 = (np.uint64(k) for k in (1, 2, 3, 4))  # signed offsets would be checked
 _LINE, _REACH = np.uint64(16), np.uint64(512)  # values in a cache line; beyond, hardware follows
 _INLINE = {"forceinline": True}  # a call would cost more than a short row
-_REORDER = {"fastmath": {"reassoc", "contract", "nsz"}}  # lets a dense sum use SIMD
+REORDER = {"fastmath": {"reassoc", "contract", "nsz"}}  # lets a dense sum use SIMD
 
 
-@register_jitable(**_REORDER)
+@register_jitable(**REORDER)
 def simd_dot(x, w):
     """⟨x, w⟩; BLAS would wake its threads for it."""
     total = 0.0
@@ -110,7 +110,7 @@ def _row_axpy(X, i, scale, w):
         return dense
 
 
-@overload(row_axpy_growth, jit_options=_INLINE | _REORDER)
+@overload(row_axpy_growth, jit_options=_INLINE | REORDER)
 def _row_axpy_growth(X, i, scale, w):
     if _is_csr(X):
 
@@ -199,7 +199,7 @@ def _block_gram(X, rows, u, out):
         return dense
 
 
-@overload(row_sq_norm, jit_options=_INLINE | _REORDER)
+@overload(row_sq_norm, jit_options=_INLINE | REORDER)
 def _row_sq_norm(X, i):
     if _is_csr(X):
 
