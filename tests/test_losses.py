@@ -215,8 +215,8 @@ def test_compiled_losses_equal_the_definition(loss):
     w, scalars = one.copy(), np.array([1.0, 1.0, 0.0, 0.0, 1.0, 0.0])
     batches = np.arange(60, dtype=np.uint32)[:, None]
     cpu.subgradient_steps(
-        *(X, loss.curve, table, batches, nothing, nothing + 1, nothing + 1, nothing, nothing),
-        *(0.0, 0.0, np.inf, np.inf, w, none, scalars),
+        *(X, loss.curve, table, batches, nothing, nothing + 1),
+        *(False, 1.0, 0.0, 0.0, 0.0, np.inf, np.inf, w, none, scalars),
     )
     np.testing.assert_allclose(
         table[1::4], loss.curve.maximiser(sign * m, t), rtol=1e-13, atol=1e-14

@@ -291,7 +291,7 @@ class OnlineLearner:
         rates = solver._rule().rates(
             scale, state.steps - state.phase, steps, state.curvature, backend
         )
-        decay, ones = 1.0 - rates.eta * (self.lam + rates.kappa), np.ones(steps)
+        decay = 1.0 - rates.eta * (self.lam + rates.kappa)
         past = 0.9 if solver.average == "decaying" else 1.0
         leave_at = state.R if optimistic else math.inf
         radius = radius if solver.projection or optimistic else math.inf
@@ -306,9 +306,9 @@ class OnlineLearner:
                 batches[:steps],
                 rates.eta,
                 decay,
-                decay if self.bias == "penalized" else ones,
-                past * ones,
-                (1.0 - past if solver.average == "decaying" else 1.0) * ones,
+                self.bias == "penalized",
+                past,
+                1.0 - past if solver.average == "decaying" else 1.0,
                 0.0 if self.bias == "none" else self.bias_ratio,
                 bias_norm,
                 radius,

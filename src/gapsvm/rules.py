@@ -34,6 +34,7 @@ class Rates(NamedTuple):
 
     eta: Any
     kappa: Any
+    """Often 0.0 at every step."""
     curvature: float
 
 
@@ -66,7 +67,7 @@ class PegasosRule:
         self, scale: Scale, first: int, steps: int, curvature: float, backend: Backend
     ) -> Rates:
         check_curvature(scale.lam, "pegasos")
-        return Rates(1.0 / (scale.lam * _times(first, steps)), np.zeros(steps), 0.0)
+        return Rates(1.0 / (scale.lam * _times(first, steps)), 0.0, 0.0)
 
 
 @dataclass(frozen=True)
@@ -84,7 +85,7 @@ class NormaRule:
     ) -> Rates:
         check_curvature(scale.lam, "norma")
         p = self.p if self.p is not None else 0.5 * math.sqrt(2.0 + 0.5 / math.sqrt(scale.horizon))
-        return Rates(p / (scale.lam * np.sqrt(_times(first, steps))), np.zeros(steps), 0.0)
+        return Rates(p / (scale.lam * np.sqrt(_times(first, steps))), 0.0, 0.0)
 
 
 @dataclass(frozen=True)
@@ -102,7 +103,7 @@ class ConstantRule:
     ) -> Rates:
         eta = self.eta if self.eta is not None else scale.R / (scale.G * math.sqrt(scale.horizon))
         largest = 1.0 / scale.lam if scale.lam else math.inf
-        return Rates(np.full(steps, min(eta, largest)), np.zeros(steps), 0.0)
+        return Rates(np.full(steps, min(eta, largest)), 0.0, 0.0)
 
 
 @dataclass(frozen=True)
@@ -114,7 +115,7 @@ class ProximalRule:
     ) -> Rates:
         total = np.empty(steps)
         backend.balance(scale.lam, (scale.G / scale.R) ** 2, curvature, total)
-        return Rates(1.0 / total, np.zeros(steps), float(total[-1]))
+        return Rates(1.0 / total, 0.0, float(total[-1]))
 
 
 @dataclass(frozen=True)
@@ -126,7 +127,7 @@ class BoundRule:
     ) -> Rates:
         tau = do_theorem2_tau(scale.horizon, lam=scale.lam, G=scale.G, R=scale.R)
         total = scale.lam * _times(first, steps) + tau
-        return Rates(1.0 / total, np.zeros(steps), float(total[-1]))
+        return Rates(1.0 / total, 0.0, float(total[-1]))
 
 
 @dataclass(frozen=True)

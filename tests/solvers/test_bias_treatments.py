@@ -91,17 +91,15 @@ def test_the_kernel_and_its_twin(name, layout):
     )
     batches = rng.integers(0, n, (steps, size)).astype(np.uint32)
     t = np.arange(1.0, steps + 1)
-    ones = np.ones(steps)
     got = []
     for backend in (CPU, REFERENCE):
         table = np.zeros(4 * n)
         table[2::4], table[3::4] = p.sign * p.weight, p.t
         v, u, scalars = np.zeros(7), np.zeros(7), np.array([1.0, 0, 0, 0, 1, 0])
         for part in (slice(0, 11), slice(11, steps)):
-            rates = (1 / (0.3 * t), 1 - 1 / t, ones, 0.9 * ones, 0.1 * ones)
             done = backend.batch_bias_steps(
-                *(p.rows.view, p.loss.curve, table, batches[part], *(r[part] for r in rates)),
-                *(1.0, 0.0, 0.8, np.inf, v, u, scalars),
+                *(p.rows.view, p.loss.curve, table, batches[part], 1 / (0.3 * t[part])),
+                *(1 - 1 / t[part], False, 0.9, 0.1, 1.0, 0.0, 0.8, np.inf, v, u, scalars),
             )
             assert done == len(batches[part])
         scale, square, bias, share, rest, mean_bias = scalars

@@ -378,9 +378,9 @@ def subgradient_steps(
     batches: Any,
     eta: Any,
     decay: Any,
-    decay_bias: Any,
-    keep: Any,
-    gain: Any,
+    bias_decays: bool,
+    keep: float,
+    gain: float,
     ratio: float,
     bias_norm: float,
     radius: float,
@@ -394,7 +394,7 @@ def subgradient_steps(
     done = 0
     for k, batch in enumerate(batches.astype(np.int64)):
         if u.size:
-            mean, mean_bias = keep[k] * mean + gain[k] * w, keep[k] * mean_bias + gain[k] * bias
+            mean, mean_bias = keep * mean + gain * w, keep * mean_bias + gain * bias
         step, total = np.zeros_like(w), 0.0
         for i in batch:
             columns, x = _row(X, i)
@@ -406,7 +406,7 @@ def subgradient_steps(
             step[columns] += pull * x
             total += pull
         w = decay[k] * w + step
-        bias = decay_bias[k] * bias + ratio * total
+        bias = (decay[k] if bias_decays else 1.0) * bias + ratio * total
         norm = np.sqrt(w @ w + max(bias_norm, 0.0) * bias**2)
         if norm > radius:
             w, bias = w * (radius / norm), bias * (radius / norm if bias_norm > 0 else 1.0)
@@ -451,9 +451,9 @@ def batch_bias_steps(
     batches: Any,
     eta: Any,
     decay: Any,
-    decay_bias: Any,
-    keep: Any,
-    gain: Any,
+    bias_decays: bool,
+    keep: float,
+    gain: float,
     ratio: float,
     bias_norm: float,
     radius: float,
@@ -470,7 +470,7 @@ def batch_bias_steps(
         a = np.empty(len(batch))
         bias = balanced_pulls(loss, m, table[4 * batch + 2], table[4 * batch + 3], bias, a)
         if u.size:
-            mean, mean_bias = keep[k] * mean + gain[k] * w, keep[k] * mean_bias + gain[k] * bias
+            mean, mean_bias = keep * mean + gain * w, keep * mean_bias + gain * bias
         w = decay[k] * w
         for i, pull in zip(batch, a):
             columns, x = _row(X, i)
@@ -488,7 +488,7 @@ def batch_bias_steps(
 def progressive_steps(
     X: Dense | CSR, loss: Curve, table: Any, batches: Any, *steps_and_state: Any
 ) -> int:
-    rates, rest = steps_and_state[:5], steps_and_state[5:-1]
+    rates, rest = steps_and_state[:2], steps_and_state[2:-1]
     leave_at, v, _, scalars, margins = steps_and_state[-5:]
     for k, batch in enumerate(batches.astype(np.int64)):
         for i in batch:

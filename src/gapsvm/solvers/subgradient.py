@@ -37,7 +37,7 @@ AVERAGES = (None, "uniform", "tail", "decaying", "random")
 SAMPLERS = ("subsets", "multisets", "permutation", "fixed", "streams")
 BIAS_STEPS = ("gradient", "batch")
 STOPS = ("gap", "bound", "sampled")
-_CHUNK_INDICES = 1 << 15
+_CHUNK_INDICES = 1 << 14
 """Row numbers drawn at a time: they and their rates stay in cache."""
 _WEIGHT_OF_PAST = 0.9
 _PASSES_FORESEEN = 100
@@ -337,7 +337,7 @@ class Subgradient:
             steps = min(steps, self._steps_to_choice(state, first))
         batches = self._batches(problem, state, backend, steps)
         rates = self._rule().rates(scale, first, steps, state.curvature, backend)
-        decay, ones = 1.0 - rates.eta * (problem.lam + rates.kappa), np.ones(steps)
+        decay = 1.0 - rates.eta * (problem.lam + rates.kappa)
         free = problem.bias == "free"
         ratio = 1.0 if free else problem.bias_ratio
         past = _WEIGHT_OF_PAST if self.average == "decaying" else 1.0
@@ -355,9 +355,9 @@ class Subgradient:
                 batches,
                 rates.eta,
                 decay,
-                decay if problem.bias == "penalized" else ones,
-                past * ones,
-                (1.0 - past if self.average == "decaying" else 1.0) * ones,
+                problem.bias == "penalized",
+                past,
+                1.0 - past if self.average == "decaying" else 1.0,
                 ratio,
                 bias_norm,
                 radius,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from gapsvm.backends.cpu.jit import kernel, prefetch
+from gapsvm.backends.cpu.intrinsics import prefetch
+from gapsvm.backends.cpu.jit import kernel
 from gapsvm.backends.cpu.losses import maximiser
 from gapsvm.backends.cpu.rows import prefetch_row, row_dot
 from gapsvm.backends.cpu.subgradient import subgradient_steps
@@ -69,15 +70,15 @@ def balanced_pulls(loss, m, c, t, b, a):
 
 @kernel
 def batch_bias_steps(
-    X, loss, table, batches, eta, decay, decay_bias, keep, gain, ratio, bias_norm, radius, leave_at,
-    v, u, scalars,
+    X, loss, table, batches, eta, decay, bias_decays, keep, gain, ratio, bias_norm, radius,
+    leave_at, v, u, scalars,
 ):  # fmt: skip
     """``subgradient_steps`` on min_b (mean loss of the batch), with ``balanced_pulls`` for a*.
 
     The steps themselves are those of the half squared loss, whose a* is t − z: with t = z + a_i it
     is the a_i that was found.
 
-    Given     what ``subgradient_steps`` is given; decay_bias, ratio and bias_norm do not matter.
+    Given     what ``subgradient_steps`` is given; bias_decays, ratio and bias_norm do not matter.
     Returns   the steps done.
     Modified  what it modifies; the bias is the last batch's best.
     """
@@ -102,8 +103,8 @@ def batch_bias_steps(
             given[_FOUR * i + _THREE] = (z if c[j] >= 0.0 else -z) + a[j]
         one = slice(k, k + 1)
         subgradient_steps(
-            X, half_squared, given, batches[one], eta[one], decay[one], np.ones(1), keep[one],
-            gain[one], 0.0, 0.0, radius, leave_at, v, u, scalars,
+            X, half_squared, given, batches[one], eta[one], decay[one], False, keep, gain,
+            0.0, 0.0, radius, leave_at, v, u, scalars,
         )  # fmt: skip
         if scalars[0] * scalars[0] * scalars[1] >= leave_at * leave_at:
             return k + 1

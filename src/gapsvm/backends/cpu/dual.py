@@ -6,7 +6,8 @@ import numpy as np
 from numba.extending import register_jitable
 
 from gapsvm.backends.cpu.draws import shuffled
-from gapsvm.backends.cpu.jit import kernel, prefetch
+from gapsvm.backends.cpu.intrinsics import prefetch
+from gapsvm.backends.cpu.jit import kernel
 from gapsvm.backends.cpu.losses import fenchel_gap, is_free, row_step
 from gapsvm.backends.cpu.rows import prefetch_row, row_axpy, row_dot
 

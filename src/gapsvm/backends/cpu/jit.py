@@ -20,9 +20,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numba
-from numba import types
-from numba.core import cgutils
-from numba.extending import intrinsic
 
 F = TypeVar("F", bound=Callable[..., Any])
 _LOCK = threading.Lock()
@@ -77,25 +74,3 @@ def kernel(function: F) -> F:
     """Compile to machine code on first call; cached on disk; releases the GIL while it runs."""
     with _numba_cache_in(cache_directory()):
         return numba.njit(cache=True, nogil=True, error_model="numpy")(function)
-
-
-@intrinsic
-def prefetch(typingctx, array, index):
-    """Ask for the cache line of ``array[index]`` (1-D, C order) without waiting for it."""
-    from llvmlite import ir
-
-    def codegen(context, builder, signature, args):
-        array_type = signature.args[0]
-        view = context.make_array(array_type)(context, builder, args[0])
-        index_value = context.cast(builder, args[1], signature.args[1], types.intp)
-        address = cgutils.gep_inbounds(builder, view.data, index_value)
-        void_pointer = ir.IntType(8).as_pointer()
-        address = builder.bitcast(address, void_pointer)
-        i32 = ir.IntType(32)
-        signature_ = ir.FunctionType(ir.VoidType(), [void_pointer, i32, i32, i32])
-        function = cgutils.get_or_insert_function(builder.module, signature_, "llvm.prefetch.p0")
-        # read, keep in all cache levels, data cache
-        builder.call(function, [address, i32(0), i32(3), i32(1)])
-        return context.get_dummy_value()
-
-    return types.void(array, index), codegen

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numba.extending import register_jitable
 
-from gapsvm.backends.cpu.jit import kernel, prefetch
+from gapsvm.backends.cpu.intrinsics import prefetch
+from gapsvm.backends.cpu.jit import kernel
 from gapsvm.backends.cpu.losses import fenchel_gap, row_step, value_and_conjugate
 from gapsvm.backends.cpu.rows import (
     block_gram,

@@ -11,8 +11,8 @@ from gapsvm.backends.cpu.subgradient import subgradient_steps
 
 @kernel
 def progressive_steps(
-    X, loss, table, batches, eta, decay, decay_bias, keep, gain, ratio, bias_norm, radius, leave_at,
-    v, u, scalars, margins,
+    X, loss, table, batches, eta, decay, bias_decays, keep, gain, ratio, bias_norm, radius,
+    leave_at, v, u, scalars, margins,
 ):  # fmt: skip
     """``subgradient_steps`` batch by batch, with a look at the margins before each.
 
@@ -26,8 +26,8 @@ def progressive_steps(
             margins[i] = scalars[0] * row_dot(X, i, v) + scalars[2]
         one = slice(k, k + 1)
         subgradient_steps(
-            X, loss, table, batches[one], eta[one], decay[one], decay_bias[one], keep[one],
-            gain[one], ratio, bias_norm, radius, leave_at, v, u, scalars,
+            X, loss, table, batches[one], eta[one], decay[one], bias_decays, keep, gain,
+            ratio, bias_norm, radius, leave_at, v, u, scalars,
         )  # fmt: skip
         if scalars[0] * scalars[0] * scalars[1] >= leave_at * leave_at:
             return k + 1

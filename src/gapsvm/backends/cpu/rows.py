@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from numba.extending import overload, register_jitable
 
-from gapsvm.backends.cpu.jit import prefetch
+from gapsvm.backends.cpu.intrinsics import prefetch, sparse_axpy, sparse_dot
 from gapsvm.data.matrix import CSR
 
-_1, _2, _3, _4 = (np.uint64(k) for k in (1, 2, 3, 4))  # signed offsets would be checked
+_1 = np.uint64(1)  # a signed offset would be checked
 _LINE, _REACH = np.uint64(16), np.uint64(512)  # values in a cache line; beyond, hardware follows
 _INLINE = {"forceinline": True}  # a call would cost more than a short row
 REORDER = {"fastmath": {"reassoc", "contract", "nsz"}}  # lets a dense sum use SIMD
@@ -72,19 +72,8 @@ def _row_dot(X, i, w):
     if _is_csr(X):
 
         def csr(X, i, w):
-            # Four scalar sums: faster here than SIMD with gathers.
-            k, end = np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1])
-            s0 = s1 = s2 = s3 = 0.0
-            while k + _4 <= end:
-                s0 += X.data[k] * w[X.indices[k]]
-                s1 += X.data[k + _1] * w[X.indices[k + _1]]
-                s2 += X.data[k + _2] * w[X.indices[k + _2]]
-                s3 += X.data[k + _3] * w[X.indices[k + _3]]
-                k += _4
-            while k < end:
-                s0 += X.data[k] * w[X.indices[k]]
-                k += _1
-            return (s0 + s1) + (s2 + s3)
+            first, last = np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1])
+            return sparse_dot(X.data, X.indices, w, first, last)
 
         return csr
     else:
@@ -96,8 +85,8 @@ def _row_axpy(X, i, scale, w):
     if _is_csr(X):
 
         def csr(X, i, scale, w):
-            for k in range(np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1])):
-                w[X.indices[k]] += scale * X.data[k]
+            first, last = np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1])
+            sparse_axpy(X.data, X.indices, w, first, last, np.float64(scale))
 
         return csr
     else:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
+from numba.extending import register_jitable
 
-from gapsvm.backends.cpu.jit import kernel, prefetch
+from gapsvm.backends.cpu.intrinsics import prefetch
+from gapsvm.backends.cpu.jit import kernel
 from gapsvm.backends.cpu.losses import maximiser
 from gapsvm.backends.cpu.rows import prefetch_row, row_axpy, row_axpy_growth, row_dot
 
@@ -13,18 +15,34 @@ _FAR, _MID, _NEAR = 12, 6, 4  # rows ahead at which they are asked for, as in ``
 _SMALL_SCALE, _SMALL_SHARE = 1e-9, 1e-150  # below, v and the average are written out
 
 
+@register_jitable(forceinline=True)
+def _pull(X, loss, table, flat, at, scale, v, bias):
+    """s_i σ_i a*(z_i) of the row i that is due, which is counted; those after it are asked for."""
+    if at + _FAR < flat.size:
+        prefetch(table, _FOUR * np.uint64(flat[at + _FAR]))
+        prefetch_row(X, flat[at + _FAR], flat[at + _MID], flat[at + _NEAR])
+    i = np.uint64(flat[at])
+    weight = table[_FOUR * i + _TWO]
+    z = scale * row_dot(X, i, v) + bias
+    a = maximiser(loss, z if weight >= 0.0 else -z, table[_FOUR * i + _THREE])
+    table[_FOUR * i] += 1.0
+    table[_FOUR * i + _ONE] += a
+    return weight * a
+
+
 @kernel
 def subgradient_steps(
-    X, loss, table, batches, eta, decay, decay_bias, keep, gain, ratio, bias_norm, radius, leave_at,
-    v, u, scalars,
+    X, loss, table, batches, eta, decay, bias_decays, keep, gain, ratio, bias_norm, radius,
+    leave_at, v, u, scalars,
 ):  # fmt: skip
     """w ← Π[decay_k·w + eta_k·g_k], g_k the batch mean of s_i a*(z_i) x̃_i (Pegasos Fig. 1 and 2).
 
-    Given     batches (steps × k) row numbers; eta, decay, ... a number a step;
+    Given     batches (steps × k) row numbers; eta and decay, a number a step;
               table[4i:4i+4] = (visits, Σ a*, σ_i s_i, t_i), s_i of mean 1.
               w = scale·v and, if u is not empty, the average w̄ = p·v + r·u, so that a step costs
-              the nonzeros of its batch (Pegasos §2.4): before step k, w̄ ← keep_k·w̄ + gain_k·w.
-              bias ← decay_bias_k·bias + ratio·(mean of s_i σ_i a*), averaged alike.
+              the nonzeros of its batch (Pegasos §2.4): before each step, w̄ ← keep·w̄ + gain·w.
+              bias ← decay_k·bias + ratio·(mean of s_i σ_i a*), averaged alike; without the decay
+              unless bias_decays.
               Π onto ‖w‖² + bias_norm·bias² ≤ radius², of w alone if bias_norm ≤ 0, when the bias is
               kept to bias²·|bias_norm| ≤ 1 by itself; radius = inf for none.
               After a step to ‖w‖ ≥ leave_at the rest is left undone (Do's Algorithm 3).
@@ -34,34 +52,24 @@ def subgradient_steps(
     scale, square, bias, p, r, mean_bias = scalars
     steps, size = batches.shape
     flat, pull = batches.ravel(), np.empty(size)
-    watched = radius < np.inf or leave_at < np.inf
+    averages, watched = u.size > 0, radius < np.inf or leave_at < np.inf
     done = steps
     for k in range(steps):
-        if u.size > 0:
-            p, r = keep[k] * p + gain[k] * scale, keep[k] * r
-            mean_bias = keep[k] * mean_bias + gain[k] * bias
+        if averages:
+            p, r = keep * p + gain * scale, keep * r
+            mean_bias = keep * mean_bias + gain * bias
         # All divisions here, not between a row's margin and its step: the next row waits for that.
         smaller = scale * decay[k]
         rate = eta[k] / size
         push = rate / smaller
-        total = 0.0
-        for j in range(size):
-            at = k * size + j
-            if at + _FAR < flat.size:
-                prefetch(table, _FOUR * np.uint64(flat[at + _FAR]))
-                prefetch_row(X, flat[at + _FAR], flat[at + _MID], flat[at + _NEAR])
-            i = np.uint64(flat[at])
-            weight = table[_FOUR * i + _TWO]
-            z = scale * row_dot(X, i, v) + bias
-            a = maximiser(loss, z if weight >= 0.0 else -z, table[_FOUR * i + _THREE])
-            table[_FOUR * i] += 1.0
-            table[_FOUR * i + _ONE] += a
-            pull[j] = weight * a
+        first = total = _pull(X, loss, table, flat, k * size, scale, v, bias)  # in a register
+        for j in range(1, size):
+            pull[j] = _pull(X, loss, table, flat, k * size + j, scale, v, bias)
             total += pull[j]
         scale = smaller
-        if scale < _SMALL_SCALE or (u.size > 0 and r < _SMALL_SHARE):
+        if scale < _SMALL_SCALE or (averages and r < _SMALL_SHARE):
             # Also the first step of Pegasos, where decay = 0: write v out, never divide by 0.
-            if u.size > 0:
+            if averages:
                 for m in range(u.size):
                     u[m] = p * v[m] + r * u[m]
                 p, r = 0.0, 1.0
@@ -70,15 +78,19 @@ def subgradient_steps(
             square *= scale * scale
             scale, push = 1.0, rate
         for j in range(size):
-            if pull[j] != 0.0:
-                i, step = np.uint64(flat[k * size + j]), push * pull[j]
+            own = pull[j] if j > 0 else first
+            if own != 0.0:
+                i, step = np.uint64(flat[k * size + j]), push * own
                 if watched:
                     square += row_axpy_growth(X, i, step, v)
                 else:
                     row_axpy(X, i, step, v)
-                if u.size > 0:
+                if averages:
                     row_axpy(X, i, -step * p / r, u)
-        bias = decay_bias[k] * bias + ratio * rate * total
+        if bias_decays:
+            bias *= decay[k]
+        if ratio != 0.0:
+            bias += ratio * rate * total
         if watched:
             norm = scale * scale * square
             excess = (norm + max(bias_norm, 0.0) * bias * bias) / (radius * radius)

@@ -1,0 +1,144 @@
+"""What a kernel asks of the processor and Numba has no words for, as LLVM instructions."""
+
+from __future__ import annotations
+
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.core.errors import TypingError
+from numba.extending import intrinsic
+
+
+@intrinsic
+def prefetch(typingctx, array, index):
+    """Ask for the cache line of ``array[index]`` (1-D, C order) without waiting for it."""
+
+    def codegen(context, builder, signature, args):
+        array_type = signature.args[0]
+        view = context.make_array(array_type)(context, builder, args[0])
+        index_value = context.cast(builder, args[1], signature.args[1], types.intp)
+        address = cgutils.gep_inbounds(builder, view.data, index_value)
+        void_pointer = ir.IntType(8).as_pointer()
+        address = builder.bitcast(address, void_pointer)
+        i32 = ir.IntType(32)
+        signature_ = ir.FunctionType(ir.VoidType(), [void_pointer, i32, i32, i32])
+        function = cgutils.get_or_insert_function(builder.module, signature_, "llvm.prefetch.p0")
+        # read, keep in all cache levels, data cache
+        builder.call(function, [address, i32(0), i32(3), i32(1)])
+        return context.get_dummy_value()
+
+    return types.void(array, index), codegen
+
+
+_I32, _I64, _DOUBLE = ir.IntType(32), ir.IntType(64), ir.DoubleType()
+_FOUR = ir.VectorType(_DOUBLE, 4)
+_FUSED = ("contract",)  # a product and the sum it is added to may be rounded once
+
+
+def _check_layout(*arrays):
+    """A stride would be read past."""
+    if any(array.ndim != 1 or array.layout != "C" for array in arrays):
+        raise TypingError("rows and w must be one-dimensional and lie in one piece")
+
+
+class _Row:
+    """Builds loops over the values of a row, four at a time; its rest follows one by one.
+
+    The values are loaded and widened together, w one after another: Numba's own loops take every
+    value by itself, and the compiler's gathers are slower than either.
+    """
+
+    def __init__(self, context, builder, signature, args):
+        self.builder = builder
+        self.values, self.columns, self.w = (
+            context.make_array(kind)(context, builder, array).data
+            for kind, array in zip(signature.args[:3], args)
+        )
+        self.begin, self.end = args[3:5]
+        self.rest = builder.add(
+            self.begin, builder.and_(builder.sub(self.end, self.begin), _I64(-4))
+        )
+        values, _, w = (kind.dtype for kind in signature.args[:3])
+        self.four_values = ir.VectorType(context.get_data_type(values), 4)
+        self.bytes, self.weight_type = values.bitwidth // 8, context.get_data_type(w)
+
+    def fours(self):
+        return cgutils.for_range_slice(self.builder, self.begin, self.rest, _I64(4), _I64)
+
+    def others(self):
+        return cgutils.for_range_slice(self.builder, self.rest, self.end, _I64(1), _I64)
+
+    def value(self, k):
+        return self.widened(self.builder.load(self.builder.gep(self.values, [k])), _DOUBLE)
+
+    def four_values_at(self, k):
+        place = self.builder.gep(self.values, [k])
+        place = self.builder.bitcast(place, self.four_values.as_pointer())
+        return self.widened(self.builder.load(place, align=self.bytes), _FOUR)
+
+    def places_of_w(self, k, count):
+        """Where w[columns[k]], …, w[columns[k + count − 1]] are."""
+        numbers = [self.builder.add(k, _I64(lane)) for lane in range(count)]
+        columns = [self.builder.load(self.builder.gep(self.columns, [n])) for n in numbers]
+        if columns[0].type != _I64:
+            columns = [self.builder.zext(column, _I64) for column in columns]
+        return [self.builder.gep(self.w, [column]) for column in columns]
+
+    def widened(self, number, to):
+        return number if number.type == to else self.builder.fpext(number, to)
+
+    def plus_product(self, total, a, b):
+        return self.builder.fadd(total, self.builder.fmul(a, b, flags=_FUSED), flags=_FUSED)
+
+
+@intrinsic
+def sparse_dot(typingctx, values, columns, w, first, last):
+    """Σ values[k]·w[columns[k]] over first ≤ k < last, in float64; all arrays 1-D, in C order."""
+    _check_layout(values, columns, w)
+
+    def codegen(context, builder, signature, args):
+        row = _Row(context, builder, signature, args)
+        sums = cgutils.alloca_once_value(builder, ir.Constant(_FOUR, [0.0] * 4))
+        with row.fours() as (k, _):
+            weights = ir.Constant(ir.VectorType(row.weight_type, 4), ir.Undefined)
+            for lane, place in enumerate(row.places_of_w(k, 4)):
+                weights = builder.insert_element(weights, builder.load(place), _I32(lane))
+            weights = row.widened(weights, _FOUR)
+            total = row.plus_product(builder.load(sums), row.four_values_at(k), weights)
+            builder.store(total, sums)
+        sums = builder.load(sums)
+        a, b, c, d = (builder.extract_element(sums, _I32(lane)) for lane in range(4))
+        total = builder.fadd(builder.fadd(a, b), builder.fadd(c, d))
+        total = cgutils.alloca_once_value(builder, total)
+        with row.others() as (k, _):
+            weight = row.widened(builder.load(row.places_of_w(k, 1)[0]), _DOUBLE)
+            builder.store(row.plus_product(builder.load(total), row.value(k), weight), total)
+        return builder.load(total)
+
+    return types.float64(values, columns, w, first, last), codegen
+
+
+@intrinsic
+def sparse_axpy(typingctx, values, columns, w, first, last, scale):
+    """w[columns[k]] += scale·values[k] for first ≤ k < last; all arrays 1-D, in C order."""
+    _check_layout(values, columns, w)
+
+    def codegen(context, builder, signature, args):
+        row, scale = _Row(context, builder, signature, args), args[5]
+
+        def add(place, value):
+            total = row.widened(builder.load(place), _DOUBLE)
+            total = row.plus_product(total, value, scale)
+            if row.weight_type != _DOUBLE:
+                total = builder.fptrunc(total, row.weight_type)
+            builder.store(total, place)
+
+        with row.fours() as (k, _):
+            values = row.four_values_at(k)
+            for lane, place in enumerate(row.places_of_w(k, 4)):
+                add(place, builder.extract_element(values, _I32(lane)))
+        with row.others() as (k, _):
+            add(row.places_of_w(k, 1)[0], row.value(k))
+        return context.get_dummy_value()
+
+    return types.void(values, columns, w, first, last, scale), codegen
