@@ -54,7 +54,7 @@ def test_the_kernel_equals_the_reference(loss: str, layout: str, leave_at: float
     view, rng = as_rows(matrix(N, D, layout=layout)).view, np.random.default_rng(2)
     batches = np.arange(N, dtype=np.uint32).reshape(-1, 3)
     steps = len(batches)
-    rates = [rng.uniform(0, 0.3, steps), *(rng.uniform(0.8, 1, steps) for _ in range(4))]
+    rates = (rng.uniform(0, 0.3, steps), rng.uniform(0.8, 1, steps), True, 0.9, 0.2)
     table = np.zeros((N, 4))
     table[:, 2:] = rng.choice([-1.0, 1.0, 2.0], (N, 2))
     found = []
