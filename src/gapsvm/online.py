@@ -21,6 +21,7 @@ from gapsvm.data.matrix import CSR, Dense, Rows, checked_rows
 from gapsvm.losses import FiveNumbers, Loss
 from gapsvm.problem import Bias
 from gapsvm.rules import RULES, Scale
+from gapsvm.solvers.memory import row_table
 from gapsvm.solvers.subgradient import Subgradient, SubgradientState, limit_of_bias
 
 STREAM_RULES = (*RULES, "optimistic")
@@ -211,7 +212,7 @@ class OnlineLearner:
         n = rows.shape[0]
         sign, t = self._signs_and_targets(y)
         margins = np.empty((len(self.states), n))
-        tables = [np.zeros(4 * n) for _ in self.states]
+        tables = [row_table(n) for _ in self.states]
         for table, s in zip(tables, sign):
             table[2::4], table[3::4] = s * weight, t
         for batches, longest, largest in self._stretches(rows, t):

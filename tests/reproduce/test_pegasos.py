@@ -12,7 +12,7 @@ import pytest
 from gapsvm.backends import get_backend
 from gapsvm.reproduce import EXPERIMENTS, Options, run
 from gapsvm.reproduce.framework import Bench
-from gapsvm.reproduce.linear import curves_of, optimum_of, problem_of
+from gapsvm.reproduce.linear import curves_of, optimum_of, primal, problem_of
 from gapsvm.reproduce.pegasos import (
     bias,
     clock,
@@ -24,7 +24,6 @@ from gapsvm.reproduce.pegasos import (
     flat,
     peers,
 )
-from gapsvm.reproduce.takac.tasks import primal
 from gapsvm.rules import ConstantRule
 
 NAMES = (

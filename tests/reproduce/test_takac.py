@@ -15,7 +15,7 @@ import pytest
 from gapsvm.backends import get_backend
 from gapsvm.cli import main
 from gapsvm.problem import Iterate
-from gapsvm.reproduce import EXPERIMENTS, Options
+from gapsvm.reproduce import EXPERIMENTS, Options, linear
 from gapsvm.reproduce.framework import Bench
 from gapsvm.reproduce.takac import figure1, figure2, tasks
 from gapsvm.reproduce.takac.figure1 import CountCell, Counts, stuck
@@ -123,12 +123,12 @@ def test_the_full_plan(tmp_path: Path) -> None:
 
 def test_the_objective_is_that_of_the_certificate(tmp_path: Path) -> None:
     bench, backend = Bench(Options(tmp_path, quick=True)), get_backend()
-    problem = tasks.problem_of(tasks.BY_NAME["a9a-quick"], bench)
+    problem = linear.problem_of(tasks.BY_NAME["a9a-quick"], bench)
     rng = np.random.default_rng(0)
     alpha = rng.random(problem.n_rows)
     w = tasks.weights(problem, Iterate(None, 0.0, alpha), backend)
     certificate = problem.certify(Iterate(None, 0.0, alpha), backend)
-    assert np.isclose(tasks.primal(problem, w, backend), certificate.primal, rtol=1e-12)
+    assert np.isclose(linear.primal(problem, w, backend), certificate.primal, rtol=1e-12)
 
 
 def test_at_b_1_safe_and_aggressive_are_the_same(tmp_path: Path) -> None:

@@ -11,13 +11,12 @@ from typing import Any, Literal
 import numpy as np
 
 from gapsvm import datasets
-from gapsvm.backends import get_backend
+from gapsvm.backends import Backend, get_backend
 from gapsvm.data.matrix import Rows, checked_rows
 from gapsvm.losses import get_loss
 from gapsvm.problem import LinearProblem
 from gapsvm.reproduce import style
 from gapsvm.reproduce.framework import Bench, Options, Row, as_numbers
-from gapsvm.reproduce.takac.tasks import primal, run_to
 from gapsvm.solvers.subgradient import Subgradient
 
 SPLIT_SEED = 0
@@ -147,6 +146,24 @@ class Look:
     state: Any
 
 
+def run_to(solver: Any, problem: LinearProblem, state: Any, until: int, bench: Bench) -> None:
+    """Advance to iteration ``until``, a pass at a time so that Ctrl-C is heard."""
+    a_pass = max(1, problem.n_rows // solver.batch_size)
+    while state.steps < until:
+        bench.check()
+        iterations = min(until - state.steps, a_pass)
+        solver.advance(problem, state, get_backend(), iterations * solver.batch_size)
+
+
+def primal(problem: LinearProblem, w: Any, backend: Backend) -> float:
+    """P(w), without the cost of D."""
+    margins = np.empty(problem.n_rows)
+    with np.errstate(over="ignore", invalid="ignore"):
+        backend.margins(problem.rows.view, w, margins)
+        losses = problem.loss.curve.value(problem.sign * margins, problem.t)
+        return float(np.mean(losses) + 0.5 * problem.lam * (w @ w))
+
+
 def watched(
     solver: Subgradient, problem: LinearProblem, key: Sequence[int], at: Sequence[int], bench: Bench
 ) -> Iterator[Look]:
@@ -201,6 +218,24 @@ def plain_ticks(axes: Any, low: float, high: float) -> None:
         ticks = [tick for tick in ticks if low / 1.2 <= tick <= 1.2 * high]
         axes.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
         axes.minorticks_off()
+
+
+def short(number: float) -> str:
+    """1e-4 rather than 0.0001."""
+    digits, exponent = f"{number:e}".split("e")
+    return f"{float(digits):g}e{int(exponent)}"
+
+
+def log2_axis(axes: Any) -> None:
+    """The horizontal axis of mini-batch sizes."""
+    axes.set_xscale("log", base=2)
+    axes.set_xticks([1, 4, 16, 64, 256, 1024, 4096, 16384])
+    axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
+    axes.set_xlabel("mini-batch size b")
+
+
+def seeds_text(options: Options) -> str:
+    return "1 seed" if options.seeds == 1 else f"{options.seeds} seeds"
 
 
 def heading(paper: str, which: str, what: str, options: Options) -> str:

@@ -25,6 +25,7 @@ from gapsvm.backends import Backend
 from gapsvm.losses import FiveNumbers
 from gapsvm.problem import Iterate, LinearProblem
 from gapsvm.solvers.blocks import measure_overlap, pay, steps_in_blocks, worth_blocks
+from gapsvm.solvers.memory import row_table, zeros
 from gapsvm.solvers.orders import FEW, expect_rows, new_order, read_in_blocks
 from gapsvm.solvers.planes import step_in_plane
 from gapsvm.trace import Progress
@@ -338,13 +339,13 @@ def dual_start(
     """(table, w, bias, centre of the bias) at zero, or at the best multiple of a given α."""
     problem.refuse_radius("sdca")
     curve = problem.loss.curve
-    table = np.empty(4 * problem.n_rows)
-    table[0::4] = 0.0 if alpha is None else np.clip(alpha, curve.lo, curve.hi)
+    table = row_table(problem.n_rows)
+    if alpha is not None:
+        table[0::4] = np.clip(alpha, curve.lo, curve.hi)
     table[1::4] = np.abs(problem.scale * problem.weight) * (problem.sq_norms + ratio)
     table[2::4] = problem.scale * problem.sign * problem.weight
     table[3::4] = problem.t
-    w = np.empty(problem.n_features)  # not zeros(): NumPy asks for huge pages here only
-    w.fill(0.0)
+    w = zeros(problem.n_features)
     if alpha is None:
         return table, w, problem.bias_at_zero, problem.bias_at_zero
     alpha = table[::4]

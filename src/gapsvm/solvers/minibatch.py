@@ -28,6 +28,7 @@ import numpy as np
 from gapsvm.backends import Backend
 from gapsvm.problem import Iterate, LinearProblem
 from gapsvm.solvers.dual import bias_ratio, dual_start
+from gapsvm.solvers.memory import zeros
 from gapsvm.solvers.normal import one_blas_thread
 from gapsvm.solvers.orders import new_order
 from gapsvm.spectral import batch_worth_using, beta, sigma2
@@ -174,7 +175,7 @@ class MiniBatchSDCA:
         return MiniBatchState(
             table=table,
             w=w,
-            scratch=np.zeros(problem.n_features),
+            scratch=zeros(problem.n_features),
             bias=bias,
             centre=centre,
             order=order,

@@ -27,6 +27,7 @@ from gapsvm.bounds import (
 from gapsvm.losses import FiveNumbers
 from gapsvm.problem import Iterate, LinearProblem
 from gapsvm.rules import RULES, Scale, StepRule, check_curvature
+from gapsvm.solvers.memory import row_table, zeros
 from gapsvm.solvers.orders import new_order
 from gapsvm.spectral import beta, sigma2
 from gapsvm.trace import Progress
@@ -205,14 +206,14 @@ class Subgradient:
             raise ValueError(f"batch_size must be between 1 and n = {n}, got {self.batch_size}")
         if self.bias_step == "batch" and problem.bias != "free":
             raise ValueError(f"bias_step='batch' is for a free bias; this one is {problem.bias!r}")
-        table = np.zeros(4 * n)
+        table = row_table(n)
         table[2::4] = problem.sign * problem.weight * (n / problem.total_weight)
         table[3::4] = problem.t
         sums = self.average in ("uniform", "tail", "decaying")
         state = SubgradientState(
             table=table,
-            v=np.zeros(d, dtype=np.float32 if self.single else np.float64),
-            u=np.zeros(d if sums else 0),
+            v=zeros(d, np.float32 if self.single else np.float64),
+            u=zeros(d if sums else 0),
             scalars=np.array([1.0, 0.0, 0.0, 0.0, 1.0, 0.0]),
             order=np.arange(n, dtype=np.uint32),
             seed=rng.integers(0, 2**64, size=1, dtype=np.uint64),

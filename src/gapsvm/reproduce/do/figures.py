@@ -34,10 +34,11 @@ from gapsvm.reproduce.linear import (
     plain_ticks,
     problem_of,
     said,
+    seeds_text,
+    short,
     stand_in_note,
     title,
 )
-from gapsvm.reproduce.takac.tasks import seeds_text, short
 
 RUNS = (("pegasos", 1), ("adaptive", 1), ("kept", 1), ("optimistic", 10))
 """Methods and k: what comes closest to the paper's Table 1, and Algorithm 3 as printed."""

@@ -11,8 +11,7 @@ from gapsvm.reproduce import style
 from gapsvm.reproduce.do.table1 import SIZES, Result, results_of
 from gapsvm.reproduce.do.tasks import LABELS, LOOKS, METHODS, PAPER, PRINTED, TABLE
 from gapsvm.reproduce.framework import Options, Row, markdown_table
-from gapsvm.reproduce.linear import Verdict, heading, said, stand_in_note, title
-from gapsvm.reproduce.takac.tasks import seeds_text, short
+from gapsvm.reproduce.linear import Verdict, heading, said, seeds_text, short, stand_in_note, title
 
 CLOSE = 1e-3
 """Objectives that differ by less count as alike."""

@@ -23,11 +23,12 @@ from gapsvm.reproduce.linear import (
     line,
     load,
     said,
+    seeds_text,
+    short,
     stand_in_note,
     title,
 )
 from gapsvm.reproduce.pegasos.tasks import PAPER, QUICK
-from gapsvm.reproduce.takac.tasks import seeds_text, short
 from gapsvm.solvers.dual import SDCA
 from gapsvm.solvers.outer_bias import OuterBias
 from gapsvm.solvers.subgradient import Subgradient

@@ -25,15 +25,17 @@ from gapsvm.reproduce.linear import (
     heading,
     load,
     optimum_of,
+    primal,
     problem_of,
     said,
+    seeds_text,
+    short,
     stand_in_note,
     title,
 )
 from gapsvm.reproduce.pegasos.clock import COLOURS, LABELS, METHODS, geometric, timed
 from gapsvm.reproduce.pegasos.peers import PEERS, TOLERANCES, Job
 from gapsvm.reproduce.pegasos.tasks import PAPER, QUICK, TASK
-from gapsvm.reproduce.takac.tasks import primal, seeds_text, short
 
 ALL = (*METHODS, *PEERS)
 LABELS_OF_ALL = {**LABELS, **{name: peer.label for name, peer in PEERS.items()}}

@@ -20,15 +20,17 @@ from gapsvm.reproduce.linear import (
     heading,
     line,
     optimum_of,
+    primal,
     problem_of,
     said,
+    seeds_text,
+    short,
     stand_in_note,
     title,
 )
 from gapsvm.reproduce.pegasos import figure4
 from gapsvm.reproduce.pegasos.clock import COLOURS, LABELS, METHODS, timed
 from gapsvm.reproduce.pegasos.tasks import PAPER, QUICK, TASK
-from gapsvm.reproduce.takac.tasks import primal, seeds_text, short
 
 TASKS = (TASK, figure4.BY_NAME["cov1"])
 BY_NAME = {task.name: task for task in (*TASKS, QUICK)}

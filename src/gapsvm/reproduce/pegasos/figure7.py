@@ -18,15 +18,17 @@ from gapsvm.reproduce.linear import (
     curves_of,
     heading,
     line,
+    log2_axis,
     optimum_of,
     problem_of,
     said,
+    seeds_text,
+    short,
     stand_in_note,
     title,
     watched,
 )
 from gapsvm.reproduce.pegasos.tasks import BY_NAME, PAPER, task_of
-from gapsvm.reproduce.takac.tasks import log2_axis, seeds_text, short
 from gapsvm.solvers.subgradient import Pegasos
 
 FIXED, FIXED_QUICK = (2**15, 2**18, 2**21), (2**12, 2**14, 2**16)

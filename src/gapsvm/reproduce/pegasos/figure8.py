@@ -21,12 +21,13 @@ from gapsvm.reproduce.linear import (
     optimum_of,
     problem_of,
     said,
+    seeds_text,
+    short,
     stand_in_note,
     title,
     watched,
 )
 from gapsvm.reproduce.pegasos.tasks import BY_NAME, PAPER, task_of
-from gapsvm.reproduce.takac.tasks import seeds_text, short
 from gapsvm.solvers.subgradient import Pegasos
 
 SAMPLERS = ("multisets", "fixed", "permutation")

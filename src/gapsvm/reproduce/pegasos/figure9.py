@@ -24,12 +24,13 @@ from gapsvm.reproduce.linear import (
     plain_ticks,
     problem_of,
     said,
+    seeds_text,
+    short,
     stand_in_note,
     title,
     watched,
 )
 from gapsvm.reproduce.pegasos.tasks import BY_NAME, PAPER, task_of
-from gapsvm.reproduce.takac.tasks import seeds_text, short
 from gapsvm.rules import ConstantRule
 from gapsvm.solvers.subgradient import Subgradient
 

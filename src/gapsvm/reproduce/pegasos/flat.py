@@ -22,15 +22,16 @@ from gapsvm.reproduce.linear import (
     heading,
     line,
     optimum_of,
+    primal,
     problem_of,
     said,
+    short,
     stand_in_note,
     title,
 )
 from gapsvm.reproduce.pegasos import figure4
 from gapsvm.reproduce.pegasos.clock import COLOURS, LABELS, METHODS, geometric, solver_of, timed
 from gapsvm.reproduce.pegasos.tasks import PAPER, QUICK
-from gapsvm.reproduce.takac.tasks import primal, short
 
 PARTS, QUICK_PARTS = (16, 8, 4, 2, 1), (4, 2, 1)
 """The training set is divided by these."""

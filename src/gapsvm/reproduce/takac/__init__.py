@@ -7,8 +7,9 @@ as a stand-in wherever it appears.  w̄ is the paper's average of the iterates, 
 from __future__ import annotations
 
 from gapsvm.reproduce.framework import Experiment
+from gapsvm.reproduce.linear import TaskCell
 from gapsvm.reproduce.takac import figure1, figure1_report, figure2, table1
-from gapsvm.reproduce.takac.tasks import PAPER, TaskCell
+from gapsvm.reproduce.takac.tasks import PAPER
 
 EXPERIMENTS = (
     Experiment(

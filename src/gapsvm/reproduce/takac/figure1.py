@@ -12,18 +12,13 @@ import numpy as np
 
 from gapsvm.backends import get_backend
 from gapsvm.reproduce.framework import Bench, Options, Row, as_numbers
+from gapsvm.reproduce.linear import TaskCell, about, optimum_of, primal, problem_of, run_to
 from gapsvm.reproduce.takac.tasks import (
     BY_NAME,
     METHODS,
     TARGET,
     Task,
-    TaskCell,
-    about,
     batch_sizes,
-    optimum_of,
-    primal,
-    problem_of,
-    run_to,
     sigma2_of,
     solver_of,
     tasks,

@@ -12,6 +12,7 @@ import numpy as np
 
 from gapsvm.reproduce import style
 from gapsvm.reproduce.framework import Options, Row, markdown_table
+from gapsvm.reproduce.linear import heading, log2_axis, seeds_text, short, stand_in_note, title
 from gapsvm.reproduce.takac.figure1 import (
     FAR,
     FAR_GROWTH,
@@ -20,19 +21,7 @@ from gapsvm.reproduce.takac.figure1 import (
     Counts,
     counts_of,
 )
-from gapsvm.reproduce.takac.tasks import (
-    FACTOR,
-    LABELS,
-    LOOKS,
-    METHODS,
-    PAPER,
-    TARGET,
-    heading,
-    log2_axis,
-    seeds_text,
-    short,
-    stand_in_note,
-)
+from gapsvm.reproduce.takac.tasks import FACTOR, LABELS, LOOKS, METHODS, PAPER, TARGET
 from gapsvm.spectral import beta
 
 
@@ -52,12 +41,8 @@ def draw(path: Path, found: Sequence[Counts], options: Options) -> None:
         _legend(grid[len(found)], found)
         for axes in grid[len(found) + 1 :]:
             axes.axis("off")
-        figure.suptitle(
-            f"{PAPER}, Figure 1: iterations to P(w̄) − P* ≤ {short(TARGET)}, by mini-batch size"
-            + (" (quick run)" if options.quick else ""),
-            x=0.01,
-            ha="left",
-        )
+        words = f"iterations to P(w̄) − P* ≤ {short(TARGET)}, by mini-batch size"
+        title(figure, f"{PAPER}, Figure 1: {words}", options)
 
 
 def _panel(axes: Any, counts: Counts) -> None:
@@ -259,7 +244,7 @@ def text(found: Sequence[Counts], rows: Sequence[Row], options: Options) -> str:
     ]
     seconds = sum(float(row["seconds"]) for row in rows)
     lines = [
-        heading("Figure 1", "iterations against mini-batch size", options),
+        heading(PAPER, "Figure 1", "iterations against mini-batch size", options),
         "![Figure 1](takac-fig1.png)",
         "",
         f"Iterations until an evaluation finds P(w̄) − P* ≤ {short(TARGET)}; evaluations are "

@@ -14,14 +14,7 @@ import numpy as np
 from gapsvm.backends import get_backend
 from gapsvm.reproduce import style
 from gapsvm.reproduce.framework import Bench, Options, Row, as_numbers, markdown_table
-from gapsvm.reproduce.takac.tasks import (
-    BY_NAME,
-    LABELS,
-    LOOKS,
-    METHODS,
-    PAPER,
-    TARGET,
-    Task,
+from gapsvm.reproduce.linear import (
     TaskCell,
     about,
     heading,
@@ -32,9 +25,19 @@ from gapsvm.reproduce.takac.tasks import (
     run_to,
     seeds_text,
     short,
+    stand_in_note,
+    title,
+)
+from gapsvm.reproduce.takac.tasks import (
+    BY_NAME,
+    LABELS,
+    LOOKS,
+    METHODS,
+    PAPER,
+    TARGET,
+    Task,
     sigma2_of,
     solver_of,
-    stand_in_note,
     tasks,
     weights,
 )
@@ -200,18 +203,17 @@ def draw(path: Path, found: Sequence[Evolution], options: Options) -> None:
             Line2D([], [], color=style.GREY, ls="--", label="dual, P* − D(ᾱ)"),
         ]
         figure.legend(handles=handles, loc="outside lower center", ncols=6, columnspacing=1.4)
-        figure.suptitle(
-            f"{PAPER}, Figure 2: evolution of sub-optimality and test error"
-            + (" (quick run)" if options.quick else ""),
-            x=0.01,
-            ha="left",
-        )
+        words = f"{PAPER}, Figure 2: evolution of sub-optimality and test error"
+        title(figure, words, options)
 
 
 def text(found: Sequence[Evolution], options: Options) -> str:
     lines = [
         heading(
-            "Figure 2", "evolution of primal and dual sub-optimality and of test error", options
+            PAPER,
+            "Figure 2",
+            "evolution of primal and dual sub-optimality and of test error",
+            options,
         ),
         "![Figure 2](takac-fig2.png)",
         "",

@@ -9,19 +9,8 @@ import numpy as np
 
 from gapsvm.reproduce import style
 from gapsvm.reproduce.framework import Bench, Options, Row, as_numbers, markdown_table
-from gapsvm.reproduce.takac.tasks import (
-    BY_NAME,
-    FACTOR,
-    TaskCell,
-    about,
-    heading,
-    load,
-    log2_axis,
-    short,
-    sigma2_of,
-    stand_in_note,
-    tasks,
-)
+from gapsvm.reproduce.linear import TaskCell, about, heading, load, log2_axis, short, stand_in_note
+from gapsvm.reproduce.takac.tasks import BY_NAME, FACTOR, PAPER, sigma2_of, tasks
 from gapsvm.spectral import beta
 
 COLUMNS = ("test", "features", "percent", "sigma2")
@@ -50,7 +39,7 @@ def report(folder: Path, rows: list[Row], options: Options) -> None:
     draw(folder / "takac-table1.png", found)
     header = ["data", "train", "test", "features", "% nonzero", "λ", "σ²", "1/σ²"]
     text = [
-        heading("Table 1", "the data and λ, ours beside the paper's", options),
+        heading(PAPER, "Table 1", "the data and λ, ours beside the paper's", options),
         markdown_table(header, _lines(found)),
         "",
         "σ² is an upper bound of ‖X‖²/n of the training rows, scaled so that none is longer than "
@@ -71,7 +60,7 @@ def _lines(found: Sequence[Row]) -> list[list[str]]:
         task = BY_NAME[row["task"]]
         if (p := task.printed) is not None:
             sizes = [f"{size:,}" for size in (p.train, p.test, p.features)]
-            lines.append([f"{p.name} (paper)", *sizes, f"{p.percent:g}", short(p.lam), "", ""])
+            lines.append([f"{task.paper} (paper)", *sizes, f"{p.percent:g}", short(p.lam), "", ""])
         sizes = [f"{row[name]:,}" for name in ("train", "test", "features")]
         spectral = [f"{row['sigma2']:.4f}", f"{1 / row['sigma2']:.1f}"]
         lines.append([task.title, *sizes, f"{row['percent']:.2g}", short(row["lam"]), *spectral])
