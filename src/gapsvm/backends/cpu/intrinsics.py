@@ -8,6 +8,10 @@ from numba.core import cgutils
 from numba.core.errors import TypingError
 from numba.extending import intrinsic
 
+_I32, _I64, _DOUBLE = ir.IntType(32), ir.IntType(64), ir.DoubleType()
+_FOUR = ir.VectorType(_DOUBLE, 4)
+_FUSED = ("contract",)  # a product and the sum it is added to may be rounded once
+
 
 @intrinsic
 def prefetch(typingctx, array, index):
@@ -20,19 +24,13 @@ def prefetch(typingctx, array, index):
         address = cgutils.gep_inbounds(builder, view.data, index_value)
         void_pointer = ir.IntType(8).as_pointer()
         address = builder.bitcast(address, void_pointer)
-        i32 = ir.IntType(32)
-        signature_ = ir.FunctionType(ir.VoidType(), [void_pointer, i32, i32, i32])
+        signature_ = ir.FunctionType(ir.VoidType(), [void_pointer, _I32, _I32, _I32])
         function = cgutils.get_or_insert_function(builder.module, signature_, "llvm.prefetch.p0")
         # read, keep in all cache levels, data cache
-        builder.call(function, [address, i32(0), i32(3), i32(1)])
+        builder.call(function, [address, _I32(0), _I32(3), _I32(1)])
         return context.get_dummy_value()
 
     return types.void(array, index), codegen
-
-
-_I32, _I64, _DOUBLE = ir.IntType(32), ir.IntType(64), ir.DoubleType()
-_FOUR = ir.VectorType(_DOUBLE, 4)
-_FUSED = ("contract",)  # a product and the sum it is added to may be rounded once
 
 
 def _check_layout(*arrays):
