@@ -285,8 +285,11 @@ class MiniBatchSDCA:
             state.rows_visited += stop - start
         else:
             if permuted:  # the last batch is filled up from the front
-                places = np.arange(done * size, (done + steps) * size) % n
-                batches = state.order[places].reshape(steps, size)
+                first, last = done * size, (done + steps) * size
+                batches = state.order[first:last]
+                if last > n:
+                    batches = np.append(batches, state.order[: last - n])
+                batches = batches.reshape(steps, size)
             else:
                 batches = np.empty((steps, size), dtype=np.uint32)
                 backend.draw_subsets(state.order, batches, state.seed)

@@ -60,21 +60,10 @@ def _look(X, loss, table, rows, at, stop, size, w, bias, beta, z, old, new, move
 
 
 @register_jitable
-def _ask_ahead(X, table, rows, which, m):
-    """Prefetch for a loop over the places ``which`` of a batch that is now at the m-th."""
-    if m + _FAR < which.size:
-        far = rows[which[m + _FAR]]
-        prefetch(table, _FOUR * far)
-        prefetch_row(X, far, rows[which[m + _MID]], rows[which[m + _NEAR]])
-
-
-@register_jitable
 def _shift(X, table, rows, which, old, new, w):
     """w += Σ c_i(new_i − old_i)x_i; returns by how much ‖w‖² has grown."""
     growth = 0.0
-    for m in range(which.size):
-        _ask_ahead(X, table, rows, which, m)
-        j = which[m]
+    for j in which:
         i = np.uint64(rows[j])
         growth += row_axpy_growth(X, i, table[_FOUR * i + _TWO] * (new[j] - old[j]), w)
     return growth
@@ -118,9 +107,7 @@ def _adapt(
     else:
         shrink = 1.0
     inner = mass = rise = 0.0
-    for m in range(which.size):
-        _ask_ahead(X, table, rows, which, m)
-        j = which[m]
+    for j in which:
         i = np.uint64(rows[j])
         c, t, step = table[_FOUR * i + _TWO], table[_FOUR * i + _THREE], second[j] - old[j]
         missing = step - shrink * (new[j] - old[j])
@@ -149,9 +136,7 @@ def _move(X, loss, table, rows, which, old, new, w, bias, ratio, ascent_only):
     """
     mass = rise = 0.0
     moved = False
-    for m in range(which.size):
-        _ask_ahead(X, table, rows, which, m)
-        j = which[m]
+    for j in which:
         i = np.uint64(rows[j])
         k = _FOUR * i
         if table[k] != old[j]:
