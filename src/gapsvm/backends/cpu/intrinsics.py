@@ -118,25 +118,32 @@ def sparse_dot(typingctx, values, columns, w, first, last):
 
 @intrinsic
 def sparse_axpy(typingctx, values, columns, w, first, last, scale):
-    """w[columns[k]] += scale·values[k] for first ≤ k < last; all arrays 1-D, in C order."""
+    """w[columns[k]] += scale·values[k] for first ≤ k < last; all arrays 1-D, in C order.
+
+    Returns by how much ‖w‖² has grown; where nobody asks, the compiler leaves that out.
+    """
     _check_layout(values, columns, w)
 
     def codegen(context, builder, signature, args):
         row, scale = _Row(context, builder, signature, args), args[5]
+        sums = [cgutils.alloca_once_value(builder, _DOUBLE(0.0)) for _ in range(4)]
 
-        def add(place, value):
-            total = row.widened(builder.load(place), _DOUBLE)
-            total = row.plus_product(total, value, scale)
+        def add(place, value, total):
+            old = row.widened(builder.load(place), _DOUBLE)
+            new = row.plus_product(old, value, scale)
+            both = row.plus_product(builder.load(total), value, builder.fadd(old, new))
+            builder.store(both, total)
             if row.weight_type != _DOUBLE:
-                total = builder.fptrunc(total, row.weight_type)
-            builder.store(total, place)
+                new = builder.fptrunc(new, row.weight_type)
+            builder.store(new, place)
 
         with row.fours() as (k, _):
             values = row.four_values_at(k)
             for lane, place in enumerate(row.places_of_w(k, 4)):
-                add(place, builder.extract_element(values, _I32(lane)))
+                add(place, builder.extract_element(values, _I32(lane)), sums[lane])
         with row.others() as (k, _):
-            add(row.places_of_w(k, 1)[0], row.value(k))
-        return context.get_dummy_value()
+            add(row.places_of_w(k, 1)[0], row.value(k), sums[0])
+        a, b, c, d = (builder.load(total) for total in sums)
+        return builder.fmul(scale, builder.fadd(builder.fadd(a, b), builder.fadd(c, d)))
 
-    return types.void(values, columns, w, first, last, scale), codegen
+    return types.float64(values, columns, w, first, last, scale), codegen

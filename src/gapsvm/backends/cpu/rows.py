@@ -104,12 +104,8 @@ def _row_axpy_growth(X, i, scale, w):
     if _is_csr(X):
 
         def csr(X, i, scale, w):
-            growth = 0.0
-            for k in range(np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1])):
-                j, step = X.indices[k], scale * X.data[k]
-                growth += (2.0 * w[j] + step) * step
-                w[j] += step
-            return growth
+            first, last = np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1])
+            return sparse_axpy(X.data, X.indices, w, first, last, np.float64(scale))
 
         return csr
     else:
