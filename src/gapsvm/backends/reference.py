@@ -27,15 +27,10 @@ def _each(x: Any, i: int) -> float:
     return float(x[i] if x.size > 1 else x[0])
 
 
-def sq_norms(X: Dense | CSR, out: Any) -> tuple[int, int]:
-    largest = falls = 0
+def sq_norms(X: Dense | CSR, out: Any) -> None:
     for i in range(_n_rows(X)):
-        columns, x = _row(X, i)
+        _, x = _row(X, i)
         out[i] = x @ x
-        if isinstance(X, CSR):
-            largest = max([largest, *map(int, columns)])
-            falls += int(np.sum(columns[1:] <= columns[:-1]))
-    return largest, falls
 
 
 def margins(X: Dense | CSR, w: Any, out: Any) -> None:
@@ -234,13 +229,12 @@ def shuffle(order: Any, count: int, seed: Any) -> None:
         order[k], order[j] = order[j], order[k]
 
 
-def interleave(order: Any, count: int, n: int, streams: int, seed: Any) -> None:
-    rows = np.sort(order[:count])
-    streams = min(streams, count)
+def interleave(rows: Any, streams: int, seed: Any, order: Any) -> None:
+    count = rows.size
     runs = [rows[s * count // streams : (s + 1) * count // streams] for s in range(streams)]
     runs = [np.roll(run, -_draw(seed, run.size)) for run in runs]
     turn, found = np.arange(streams), []
-    for step in range(max((run.size for run in runs), default=0)):
+    for step in range(max(run.size for run in runs)):
         shuffle(turn, streams, seed)
         found += [runs[s][step] for s in turn if step < runs[s].size]
     order[:count] = found

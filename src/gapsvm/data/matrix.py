@@ -15,6 +15,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+_CACHED = 1 << 16
+"""Columns looked at while they are in cache."""
+
 
 class Dense(NamedTuple):
     """A dense matrix, row by row."""
@@ -180,15 +183,17 @@ def checked_rows(X: Any, backend: Any) -> Rows:
             "X is not a valid CSR matrix: indptr must have n + 1 entries, start at 0, never "
             "decrease and end at the number of values, of which there are as many as indices"
         )
+    if isinstance(rows.view, CSR) and rows.n_stored:
+        largest, falls = _column_order(rows.view)
+        if largest >= rows.shape[1]:
+            raise ValueError(f"X has a column index outside 0..{rows.shape[1] - 1}")
+        if falls:
+            tidy = rows.to_scipy().copy()
+            tidy.sum_duplicates()
+            note = "X was copied once: its rows had unsorted or duplicate indices"
+            return replace(checked_rows(tidy, backend), note=note)
     sq_norms = np.empty(rows.shape[0])
-    largest, falls = backend.sq_norms(rows.view, sq_norms)
-    if isinstance(rows.view, CSR) and rows.n_stored and largest >= rows.shape[1]:
-        raise ValueError(f"X has a column index outside 0..{rows.shape[1] - 1}")
-    if falls:
-        tidy = rows.to_scipy().copy()
-        tidy.sum_duplicates()
-        note = "X was copied once: its rows had unsorted or duplicate indices"
-        return replace(checked_rows(tidy, backend), note=note)
+    backend.sq_norms(rows.view, sq_norms)
     if not np.isfinite(sq_norms.sum()):
         raise ValueError(_first_bad_value(rows, sq_norms))
     return replace(rows, sq_norms=sq_norms)
@@ -204,6 +209,17 @@ def _sound_pointers(view: CSR, n: int) -> bool:
         return False
     ends = indptr[0] == 0 and indptr[-1] == indices.size
     return bool(ends and not np.any(indptr[1:] < indptr[:-1]))
+
+
+def _column_order(view: CSR) -> tuple[int, int]:
+    """The largest column, and how many values do not lie beyond the one before in their row."""
+    columns, starts, largest, falls = view.indices, view.indptr[1:-1], 0, 0
+    for first in range(0, columns.size, _CACHED):  # neighbours across rows included, ...
+        part = columns[first : first + _CACHED + 1]
+        largest = max(largest, int(part.max()))
+        falls += int(np.count_nonzero(part[1:] <= part[:-1]))
+    starts = starts[(starts > 0) & (starts < view.indptr[2:])]  # ... which are taken off again
+    return largest, falls - int(np.count_nonzero(columns[starts] <= columns[starts - 1]))
 
 
 def _first_bad_value(rows: Rows, sq_norms: Any) -> str:

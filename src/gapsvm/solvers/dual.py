@@ -68,6 +68,7 @@ class SDCAState:
     """Several threads step at once, since their steps were found to bear it."""
     overlap: float = math.inf
     """ρ of their latest rounds, see ``gapsvm.solvers.blocks``."""
+    screenings: int = 0
     passes: int = 0
     """Over the rows of the last screening."""
     plane: tuple[Any, ...] = ()
@@ -190,6 +191,7 @@ class SDCA:
         if stop < problem.n_rows:
             return
         state.hint = state.screened = max(0.0, problem.lam * state.gap_sum)
+        state.screenings += 1
         state.plane, state.passes = (), 0
         state.active, state.threshold, state.screening = state.kept, math.inf, False
         if state.active == 0:  # nobody's gap is above the others'

@@ -36,7 +36,9 @@ def new_order(
     if streams is None:
         streams = _STREAMS if problem.rows.n_stored >= _LONG_ROW * problem.n_rows else 0
     if count > _ROUNDS * streams > 0:
-        backend.interleave(order, count, problem.n_rows, streams, seed)
+        here = np.zeros(problem.n_rows, dtype=bool)
+        here[order[:count]] = True
+        backend.interleave(np.flatnonzero(here).astype(order.dtype), streams, seed, order)
     else:
         backend.shuffle(order, count, seed)
 

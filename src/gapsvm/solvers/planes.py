@@ -20,8 +20,8 @@ import numpy as np
 
 from gapsvm.backends import Backend
 
-_PASSES_BEFORE = 3
-"""Over the rows of a screening before such steps begin: most gaps fall faster."""
+_SCREENINGS_BEFORE, _PASSES_BEFORE = 3, 3
+"""... and passes over the rows of the last one before such steps begin: most gaps fall faster."""
 _VALUES_PER_WEIGHT, _FEWEST_ROWS = 4, 512
 """Stored values per weight to visit between two steps, since they go over all weights, and rows,
 since short passes are made several at a time."""
@@ -34,6 +34,8 @@ def step_in_plane(problem: Any, state: Any, backend: Backend, ratio: float) -> i
 
     Modified: table, w, bias, plane and plane_at of the state.
     """
+    if state.screenings < _SCREENINGS_BEFORE:
+        return int(problem.n_rows)
     if state.passes < _PASSES_BEFORE:
         return int((_PASSES_BEFORE - state.passes) * state.active)
     a_row = max(1.0, problem.rows.n_stored / problem.n_rows)

@@ -18,9 +18,9 @@ def _below(state, count):
     return state, np.int64(((x >> np.uint64(32)) * np.uint64(count)) >> np.uint64(32))
 
 
-@register_jitable
-def shuffled(order, count, seed):
-    """``shuffle``, for kernels that call it."""
+@kernel
+def shuffle(order, count, seed):
+    """Fisher–Yates on order[:count].  Modified in place: order and seed[0]."""
     state = seed[0]
     for k in range(count - 1, 0, -1):
         state, j = _below(state, k + 1)
@@ -29,42 +29,27 @@ def shuffled(order, count, seed):
 
 
 @kernel
-def shuffle(order, count, seed):
-    """Fisher–Yates on order[:count].  Modified in place: order and seed[0]."""
-    shuffled(order, count, seed)
+def interleave(rows, streams, seed, order):
+    """Order ``rows``, which ascend, at random but kindly to memory.
 
-
-@kernel
-def interleave(order, count, n, streams, seed):
-    """Order the rows order[:count] < n at random, but kindly to memory.
-
-    The rows, ascending, are cut into ``streams`` runs.  Round after round the next row of every
-    run is visited, the runs in a new random order and each from a random row on: neighbours are
-    a round apart, yet memory is read in so many forward streams.  Modified: order and seed[0].
+    They are cut into ``streams`` runs.  Round after round the next row of every run is visited, the
+    runs in a new random order and each from a random row on: neighbours are a round apart, yet
+    memory is read in so many forward streams.  Modified: order[:rows.size] and seed[0].
     """
-    here, rows, filled = np.zeros(n, dtype=np.bool_), np.empty(count, dtype=order.dtype), 0
-    for k in range(count):
-        here[order[k]] = True
-    for i in range(n):
-        if here[i]:
-            rows[filled] = i
-            filled += 1
-    streams = min(streams, count)
-    state, turn, shift = seed[0], np.arange(streams), np.empty(streams, dtype=np.int64)
+    count, filled = rows.size, 0
+    turn, shift, state = np.empty(streams, np.uint32), np.empty(streams, np.uint32), seed[0]
     for s in range(streams):
+        turn[s] = s
         state, shift[s] = _below(state, (s + 1) * count // streams - s * count // streams)
-    filled = 0
-    for step in range((count + streams - 1) // max(streams, 1)):
-        for k in range(streams - 1, 0, -1):
-            state, j = _below(state, k + 1)
-            turn[k], turn[j] = turn[j], turn[k]
+    seed[0] = state
+    for step in range((count + streams - 1) // streams):
+        shuffle(turn, streams, seed)
         for s in turn:
             first, last = s * count // streams, (s + 1) * count // streams
-            place = first + shift[s] + step
             if step < last - first:
+                place = first + shift[s] + step
                 order[filled] = rows[place if place < last else place - last + first]
                 filled += 1
-    seed[0] = state
 
 
 @kernel

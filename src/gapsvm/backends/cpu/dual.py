@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba.extending import register_jitable
 
-from gapsvm.backends.cpu.draws import shuffled
+from gapsvm.backends.cpu.draws import shuffle
 from gapsvm.backends.cpu.intrinsics import prefetch
 from gapsvm.backends.cpu.jit import kernel
 from gapsvm.backends.cpu.losses import fenchel_gap, is_free, row_step
@@ -17,9 +16,18 @@ _MID = 6  # ... the first and last of its values
 _NEAR = 4  # ... and the values between them
 
 
-@register_jitable
-def _steps(X, loss, table, order, start, stop, kept, w, bias, ratio, threshold, sigma):
-    """``sdca_steps``, for kernels that call it."""
+@kernel
+def sdca_steps(X, loss, table, order, start, stop, kept, w, bias, ratio, threshold, sigma):
+    """Exact coordinate steps of the dual on the rows order[start:stop] (Takáč Alg. 2 with b = 1).
+
+    Problem   max_α D(α), D as in ``gapsvm.problem``, one coordinate at a time.
+    Given     table[4i:4i+4] = (α_i, q_i, c_i, t_i): c_i = σ_i s_i/(λS), σ_i the sign of the row,
+              q_i = |c_i|(‖x_i‖² + ratio); w = Σ c_i α_i x_i, and bias moves by ratio·c_i·δ.
+              Curvature and movement count sigma times: 1, or more for a block among others.
+              A row whose α is stuck at a bound by more than threshold is dropped: the rows that
+              stay are gathered in order[:kept].  Modified in place: table, order, w.
+    Returns   kept, bias, the largest violation met, Σ |c_i|·(Fenchel gap of row i when visited).
+    """
     worst = 0.0
     gap = 0.0
     for k in range(start, stop):
@@ -52,21 +60,6 @@ def _steps(X, loss, table, order, start, stop, kept, w, bias, ratio, threshold, 
 
 
 @kernel
-def sdca_steps(X, loss, table, order, start, stop, kept, w, bias, ratio, threshold, sigma):
-    """Exact coordinate steps of the dual on the rows order[start:stop] (Takáč Alg. 2 with b = 1).
-
-    Problem   max_α D(α), D as in ``gapsvm.problem``, one coordinate at a time.
-    Given     table[4i:4i+4] = (α_i, q_i, c_i, t_i): c_i = σ_i s_i/(λS), σ_i the sign of the row,
-              q_i = |c_i|(‖x_i‖² + ratio); w = Σ c_i α_i x_i, and bias moves by ratio·c_i·δ.
-              Curvature and movement count sigma times: 1, or more for a block among others.
-              A row whose α is stuck at a bound by more than threshold is dropped: the rows that
-              stay are gathered in order[:kept].  Modified in place: table, order, w.
-    Returns   kept, bias, the largest violation met, Σ |c_i|·(Fenchel gap of row i when visited).
-    """
-    return _steps(X, loss, table, order, start, stop, kept, w, bias, ratio, threshold, sigma)
-
-
-@kernel
 def sdca_passes(
     X, loss, table, order, active, seed, w, bias, centre, ratio, threshold, budget, enough
 ):
@@ -81,12 +74,13 @@ def sdca_passes(
               the one before it (infinite if there was none); rows visited.
     """
     visited, gap, before = 0, np.inf, np.inf
+    front = np.int64(0)  # a literal 0 would compile ``sdca_steps`` once more
     while gap > enough and active > 0 and (visited == 0 or visited + active <= budget):
         before = gap
         visited += active
-        shuffled(order, active, seed)
-        active, bias, threshold, gap = _steps(
-            X, loss, table, order, 0, active, 0, w, bias, ratio, threshold, 1.0
+        shuffle(order, active, seed)
+        active, bias, threshold, gap = sdca_steps(
+            X, loss, table, order, front, active, front, w, bias, ratio, threshold, 1.0
         )
         if not np.isnan(centre):
             bias, centre = 2.0 * bias - centre, bias

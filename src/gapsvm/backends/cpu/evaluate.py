@@ -10,21 +10,16 @@ import numpy as np
 
 from gapsvm.backends.cpu.jit import kernel
 from gapsvm.backends.cpu.losses import value_and_conjugate
-from gapsvm.backends.cpu.rows import column_order, row_axpy, row_dot, row_sq_norm
+from gapsvm.backends.cpu.rows import row_axpy, row_dot, row_sq_norm
 
 _BLOCK = np.uint64(256)  # rows whose parts are summed apart
 
 
 @kernel
 def sq_norms(X, out):
-    """out_i = ‖x_i‖² in float64.
-
-    Reads columns as data: a structure whose pointers are sound may have any.
-    Returns   the largest column number, and how many do not lie beyond the one before in their row.
-    """
+    """out_i = ‖x_i‖² in float64."""
     for i in range(np.uint64(out.size)):
         out[i] = row_sq_norm(X, i)
-    return column_order(X)
 
 
 @kernel

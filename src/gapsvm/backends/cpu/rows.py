@@ -54,11 +54,6 @@ def row_sq_norm(X, i):
     """‖x_i‖² in float64."""
 
 
-def column_order(X):
-    """The largest column number, and how many values do not lie beyond the one before them in
-    their row; both 0 for a dense matrix."""
-
-
 def block_gram(X, rows, u, out):
     """out[j, k] = ⟨x_i, x_l⟩ for i = rows[j], l = rows[k]; u is zero before and after."""
 
@@ -137,29 +132,6 @@ def _row_clear(X, i, w):
             w[:] = 0.0
 
         return dense
-
-
-@overload(column_order)
-def _column_order(X):
-    if _is_csr(X):
-
-        def csr(X):
-            if X.indices.size == 0:
-                return np.uint64(0), 0
-            # Over all neighbours, which is one long loop; those across two rows are taken off.
-            largest, falls = X.indices[0], 0
-            for k in range(1, X.indices.size):
-                largest = max(largest, X.indices[k])
-                falls += X.indices[k] <= X.indices[k - 1]
-            for i in range(1, X.indptr.size - 1):
-                k = X.indptr[i]
-                if 0 < k < X.indptr[i + 1]:
-                    falls -= X.indices[k] <= X.indices[k - _1]
-            return np.uint64(largest), falls
-
-        return csr
-    else:
-        return lambda X: (np.uint64(0), 0)
 
 
 @overload(block_gram)
