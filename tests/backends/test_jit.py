@@ -84,6 +84,34 @@ def test_a_second_process_compiles_nothing(tmp_path):
     assert hits == first_misses
 
 
+COMPILED = """
+import warnings
+from numba.core import event
+names = []
+class Listener(event.Listener):
+    def on_start(self, event):
+        function = event.data["dispatcher"].py_func
+        names.append(f"{function.__module__}.{function.__qualname__}")
+    def on_end(self, event):
+        pass
+event.register("numba:compile", Listener())
+import numpy as np
+from gapsvm import LinearSVC
+X = np.random.default_rng(0).normal(size=(50, 4))
+warnings.simplefilter("ignore")
+for settings in ({"method": "pegasos"}, {"batch_size": 4, "rule": "aggressive"}, {}):
+    LinearSVC(**settings, max_iter=2).fit(X, np.where(X[:, 0] > 0, 1, -1))
+print(*names)
+"""
+
+
+def test_no_kernel_compiles_how_to_write_a_message(tmp_path):
+    """Numba does so for target[:] = source, in case the shapes differ: two seconds of strings."""
+    names = python(COMPILED, tmp_path).split()
+    assert sum(name.startswith("gapsvm.") for name in names) > 10
+    assert not [name for name in names if ".unicode." in name or "shape_context" in name]
+
+
 MARGIN = """
 import numpy as np
 from gapsvm.backends import get_backend

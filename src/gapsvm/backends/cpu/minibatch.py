@@ -60,6 +60,13 @@ def _look(X, loss, table, rows, at, stop, size, w, bias, beta, z, old, new, move
 
 
 @register_jitable
+def _copy(source, target):
+    """target[:] = source, for which Numba would compile its messages for shapes, for seconds."""
+    for j in range(target.size):
+        target[j] = source[j]
+
+
+@register_jitable
 def _shift(X, table, rows, which, old, new, w):
     """w += Σ c_i(new_i − old_i)x_i; returns by how much ‖w‖² has grown."""
     growth = 0.0
@@ -155,7 +162,7 @@ def _move(X, loss, table, rows, which, old, new, w, bias, ratio, ascent_only):
     refused = ascent_only and moved and rise - bias * mass - 0.5 * ratio * mass * mass <= 0.0
     if refused:
         _shift(X, table, rows, which, new, old, w)
-        new[:] = old
+        _copy(old, new)
     return 0.0 if refused else mass, refused
 
 
@@ -197,12 +204,14 @@ def minibatch_steps(
     size, slots, adaptive = batches.shape[1], rows_of.shape[0], gamma < 1.0
     fused = whole and slots == 1
     z, second, movers = np.empty(size), np.empty(size), np.empty(size, dtype=np.uint32)
-    everyone, flat = np.arange(size).astype(np.uint32), batches.ravel()
+    everyone, flat = np.empty(size, dtype=np.uint32), batches.ravel()
+    for j in range(size):
+        everyone[j] = j
     refusals, gap = 0, 0.0
     for k in range(batches.shape[0]):
         slot = step % slots
         rows, old, new = rows_of[slot], old_of[slot], new_of[slot]
-        rows[:] = batches[k]
+        _copy(batches[k], rows)
         row_gaps, mass, zeta, inner, count = _look(
             X, loss, table, flat, k * size, flat.size, size, w, bias, beta, z, old, new, movers,
             u, fused,
@@ -223,7 +232,8 @@ def minibatch_steps(
         elif adaptive and (refused or slots > 1):
             _shift(X, table, rows, which, new, old, w)
         if refused:
-            new[:], mass = old, 0.0
+            _copy(old, new)
+            mass = 0.0
         if slots > 1:
             if step < slots:
                 continue

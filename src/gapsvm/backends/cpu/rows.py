@@ -151,7 +151,10 @@ def _block_gram(X, rows, u, out):
 
         def dense(X, rows, u, out):
             block = X.values[rows]
-            out[: rows.size, : rows.size] = np.dot(block, block.T)
+            product = np.dot(block, block.T)
+            for j in range(rows.size):
+                for k in range(rows.size):
+                    out[j, k] = product[j, k]
 
         return dense
 

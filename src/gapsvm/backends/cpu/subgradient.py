@@ -104,7 +104,9 @@ def subgradient_steps(
             if norm >= leave_at * leave_at:
                 done = k + 1
                 break
-    scalars[:] = scale, square, bias, p, r, mean_bias
+    # One by one: in a slice of them Numba would compile its messages for shapes, for seconds.
+    scalars[0], scalars[1], scalars[2] = scale, square, bias
+    scalars[3], scalars[4], scalars[5] = p, r, mean_bias
     return done
 
 
