@@ -20,7 +20,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         code = command.main(args=given or ["--help"], prog_name="gapsvm", standalone_mode=False)
     except (typer.Abort, KeyboardInterrupt):
         code = _complain("interrupted")
-    except (ValueError, OSError, NotImplementedError, ImportError) as error:
+    except OSError as error:
+        by_the_system = error.filename is not None and error.strerror
+        code = _complain(f"{error.filename}: {error.strerror}" if by_the_system else str(error))
+    except (ValueError, NotImplementedError, ImportError) as error:
         code = _complain(str(error))
     except MemoryError:
         code = _complain("not enough memory; 'gapsvm convert' makes a folder that fit can map")

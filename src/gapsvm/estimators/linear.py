@@ -212,8 +212,9 @@ class _LinearModel(CallbackSupportMixin, BaseEstimator):
             Status.STALLED: "raise tol, or rescale the features",
             Status.DIVERGED: "rescale the features",
         }.get(status, "raise tol")
+        passes = "1 pass" if self.n_iter_ == 1 else f"{self.n_iter_} passes"
         warnings.warn(
-            f"certified gap {self.dual_gap_:.3e} after {self.n_iter_} passes, tol={self.tol:g} "
+            f"certified gap {self.dual_gap_:.3e} after {passes}, tol={self.tol:g} "
             f"not reached: {status.value}. The model is usable: its objective is within the gap "
             f"of the optimum. To get closer, {advice}.",
             ConvergenceWarning,
