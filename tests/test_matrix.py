@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import tracemalloc
-from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -23,7 +22,6 @@ from gapsvm import (
 )
 from gapsvm.backends import get_backend
 from gapsvm.data.matrix import CSR, Rows, as_rows, checked_rows
-from gapsvm.data.matrix import _column_order as column_order
 
 N, D = 60, 6
 Y = targets(matrix(N, D), "margin")
@@ -172,22 +170,6 @@ def test_untidy_csr_gives_the_same_model(how, method):
     np.testing.assert_allclose(b.coef_, a.coef_, rtol=1e-9, atol=1e-12)
     if how != "zeros":
         assert "unsorted or duplicate indices" in b.copy_note_
-
-
-@pytest.mark.parametrize("cached", [1, 3, 1 << 16])
-@pytest.mark.parametrize("seed", range(20))
-def test_column_order(seed, cached, monkeypatch):
-    """Row by row, whatever the parts that are looked at together; empty rows included."""
-    monkeypatch.setattr("gapsvm.data.matrix._CACHED", cached)
-    rng = np.random.default_rng(seed)
-    lengths = rng.integers(0, 4, size=rng.integers(1, 12))
-    lengths[rng.integers(lengths.size)] += 1
-    columns = rng.integers(0, 5, size=lengths.sum()).astype(np.uint32)
-    ends = np.append(0, np.cumsum(lengths)).astype(np.uint64)
-    rows = [columns[first:last] for first, last in pairwise(ends)]
-    falls = sum(int(np.sum(row[1:] <= row[:-1])) for row in rows)
-    found = column_order(CSR(np.ones(columns.size), columns, ends))
-    assert found == (int(columns.max()), falls)
 
 
 def corrupt(name, change):

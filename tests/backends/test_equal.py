@@ -275,6 +275,18 @@ def test_one_look(layout, index, dtype):
         same(backend.weighted_gram(X, omega, D), dense.T @ (omega[:, None] * dense))
 
 
+@pytest.mark.parametrize("index", [np.uint32, np.uint64])
+@pytest.mark.parametrize("seed", range(20))
+def test_column_order(seed, index):
+    """Row by row, empty rows included; columns may come twice and in any order."""
+    rng = np.random.default_rng(seed)
+    lengths = rng.integers(0, 4, size=rng.integers(1, 12))
+    lengths[rng.integers(lengths.size)] += 1
+    columns = rng.integers(0, 5, size=lengths.sum()).astype(index)
+    starts = np.append(0, np.cumsum(lengths)).astype(index)
+    assert CPU.column_order(columns, starts) == REFERENCE.column_order(columns, starts)
+
+
 @every_matrix
 @pytest.mark.parametrize("each", [True, False])
 def test_gram_product(layout, index, dtype, each):

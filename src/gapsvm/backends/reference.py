@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,11 @@ def sq_norms(X: Dense | CSR, out: Any) -> None:
     for i in range(_n_rows(X)):
         _, x = _row(X, i)
         out[i] = x @ x
+
+
+def column_order(columns: Any, starts: Any) -> tuple[int, int]:
+    rows = [columns[int(first) : int(last)] for first, last in pairwise(starts)]
+    return int(columns.max()), sum(int(np.sum(row[1:] <= row[:-1])) for row in rows)
 
 
 def margins(X: Dense | CSR, w: Any, out: Any) -> None:

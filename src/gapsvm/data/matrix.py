@@ -15,9 +15,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-_CACHED = 1 << 16
-"""Columns looked at while they are in cache."""
-
 
 class Dense(NamedTuple):
     """A dense matrix, row by row."""
@@ -184,7 +181,7 @@ def checked_rows(X: Any, backend: Any) -> Rows:
             "decrease and end at the number of values, of which there are as many as indices"
         )
     if isinstance(rows.view, CSR) and rows.n_stored:
-        largest, falls = _column_order(rows.view)
+        largest, falls = backend.column_order(rows.view.indices, rows.view.indptr)
         if largest >= rows.shape[1]:
             raise ValueError(f"X has a column index outside 0..{rows.shape[1] - 1}")
         if falls:
@@ -209,17 +206,6 @@ def _sound_pointers(view: CSR, n: int) -> bool:
         return False
     ends = indptr[0] == 0 and indptr[-1] == indices.size
     return bool(ends and not np.any(indptr[1:] < indptr[:-1]))
-
-
-def _column_order(view: CSR) -> tuple[int, int]:
-    """The largest column, and how many values do not lie beyond the one before in their row."""
-    columns, starts, largest, falls = view.indices, view.indptr[1:-1], 0, 0
-    for first in range(0, columns.size, _CACHED):  # neighbours across rows included, ...
-        part = columns[first : first + _CACHED + 1]
-        largest = max(largest, int(part.max()))
-        falls += int(np.count_nonzero(part[1:] <= part[:-1]))
-    starts = starts[(starts > 0) & (starts < view.indptr[2:])]  # ... which are taken off again
-    return largest, falls - int(np.count_nonzero(columns[starts] <= columns[starts - 1]))
 
 
 def _first_bad_value(rows: Rows, sq_norms: Any) -> str:

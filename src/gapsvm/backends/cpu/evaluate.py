@@ -12,6 +12,7 @@ from gapsvm.backends.cpu.jit import kernel
 from gapsvm.backends.cpu.losses import value_and_conjugate
 from gapsvm.backends.cpu.rows import row_axpy, row_dot, row_sq_norm
 
+_ZERO, _ONE = np.uint64(0), np.uint64(1)
 _BLOCK = np.uint64(256)  # rows whose parts are summed apart
 
 
@@ -20,6 +21,23 @@ def sq_norms(X, out):
     """out_i = ‖x_i‖² in float64."""
     for i in range(np.uint64(out.size)):
         out[i] = row_sq_norm(X, i)
+
+
+@kernel
+def column_order(columns, starts):
+    """The largest column of CSR rows, and how many values do not lie beyond the one before them.
+
+    Reads columns as data: rows whose pointers ``starts`` are sound may have any.
+    """
+    largest, falls = columns[0], 0
+    for k in range(1, columns.size):  # one long loop, neighbours across two rows included, ...
+        largest = columns[k] if columns[k] > largest else largest
+        falls += columns[k] <= columns[k - 1]
+    for i in range(1, starts.size - 1):  # ... which are taken off again
+        k = np.uint64(starts[i])
+        if _ZERO < k < starts[i + 1]:
+            falls -= columns[k] <= columns[k - _ONE]
+    return largest, falls
 
 
 @kernel

@@ -10,6 +10,7 @@ from gapsvm.backends.cpu.batch_bias import balanced_pulls, batch_bias_steps
 from gapsvm.backends.cpu.draws import draw_multisets, draw_subsets, interleave, shuffle
 from gapsvm.backends.cpu.dual import screen, sdca_passes, sdca_steps
 from gapsvm.backends.cpu.evaluate import (
+    column_order,
     combination,
     evaluate,
     gram_product,
@@ -36,6 +37,7 @@ __all__ = [
     "barrier_terms",
     "batch_bias_steps",
     "block_steps",
+    "column_order",
     "combination",
     "draw_multisets",
     "draw_subsets",
