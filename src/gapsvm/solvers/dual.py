@@ -69,6 +69,7 @@ class SDCAState:
     overlap: float = math.inf
     """ρ of their latest rounds, see ``gapsvm.solvers.blocks``."""
     screenings: int = 0
+    """Looks at all rows so far, none of them moved."""
     passes: int = 0
     """Over the rows of the last screening."""
     plane: tuple[Any, ...] = ()

@@ -21,7 +21,7 @@ import numpy as np
 from gapsvm.backends import Backend
 
 _SCREENINGS_BEFORE, _PASSES_BEFORE = 3, 3
-"""... and passes over the rows of the last one before such steps begin: most gaps fall faster."""
+"""Screenings, and passes since the last, before such steps begin: most gaps fall faster."""
 _VALUES_PER_WEIGHT, _FEWEST_ROWS = 4, 512
 """Stored values per weight to visit between two steps, since they go over all weights, and rows,
 since short passes are made several at a time."""
