@@ -338,7 +338,8 @@ class Subgradient:
             steps = min(steps, self._steps_to_choice(state, first))
         batches = self._batches(problem, state, backend, steps)
         rates = self._rule().rates(scale, first, steps, state.curvature, backend)
-        decay = 1.0 - rates.eta * (problem.lam + rates.kappa)
+        decay = rates.eta * -(problem.lam + rates.kappa)
+        decay += 1.0
         free = problem.bias == "free"
         ratio = 1.0 if free else problem.bias_ratio
         past = _WEIGHT_OF_PAST if self.average == "decaying" else 1.0

@@ -13,22 +13,38 @@ _FOUR = ir.VectorType(_DOUBLE, 4)
 _FUSED = ("contract",)  # a product and the sum it is added to may be rounded once
 
 
+def _prefetch(context, builder, signature, args, locality):
+    """LLVM's prefetch of ``array[index]`` (1-D, C order): for reading, into the data cache."""
+    view = context.make_array(signature.args[0])(context, builder, args[0])
+    index = context.cast(builder, args[1], signature.args[1], types.intp)
+    void_pointer = ir.IntType(8).as_pointer()
+    address = builder.bitcast(cgutils.gep_inbounds(builder, view.data, index), void_pointer)
+    signature_ = ir.FunctionType(ir.VoidType(), [void_pointer, _I32, _I32, _I32])
+    function = cgutils.get_or_insert_function(builder.module, signature_, "llvm.prefetch.p0")
+    builder.call(function, [address, _I32(0), _I32(locality), _I32(1)])
+    return context.get_dummy_value()
+
+
 @intrinsic
 def prefetch(typingctx, array, index):
-    """Ask for the cache line of ``array[index]`` (1-D, C order) without waiting for it."""
+    """Ask for the cache line of ``array[index]`` without waiting for it."""
 
     def codegen(context, builder, signature, args):
-        array_type = signature.args[0]
-        view = context.make_array(array_type)(context, builder, args[0])
-        index_value = context.cast(builder, args[1], signature.args[1], types.intp)
-        address = cgutils.gep_inbounds(builder, view.data, index_value)
-        void_pointer = ir.IntType(8).as_pointer()
-        address = builder.bitcast(address, void_pointer)
-        signature_ = ir.FunctionType(ir.VoidType(), [void_pointer, _I32, _I32, _I32])
-        function = cgutils.get_or_insert_function(builder.module, signature_, "llvm.prefetch.p0")
-        # read, keep in all cache levels, data cache
-        builder.call(function, [address, _I32(0), _I32(3), _I32(1)])
-        return context.get_dummy_value()
+        return _prefetch(context, builder, signature, args, 3)
+
+    return types.void(array, index), codegen
+
+
+@intrinsic
+def prefetch_second(typingctx, array, index):
+    """Ask for the cache line of ``array[index]`` no nearer than the second-level cache.
+
+    The first level can wait for some twenty lines at a time.  Lines that come from afar would take
+    all these places, and the entries of w, which lie in the second level, would wait for them.
+    """
+
+    def codegen(context, builder, signature, args):
+        return _prefetch(context, builder, signature, args, 2)
 
     return types.void(array, index), codegen
 

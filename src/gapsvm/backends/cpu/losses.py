@@ -70,10 +70,14 @@ def _maximiser(loss, z, t):
     else:
 
         def five(loss, z, t):
-            pull = copysign(max(abs(t - z) - loss.eps, 0.0), t - z)
-            if loss.gamma > 0:
-                return min(max(pull / loss.gamma, loss.lo), loss.hi)
-            return loss.hi if pull > 0 else (loss.lo if pull < 0 else 0.0)
+            miss = t - z
+            if miss > loss.eps:
+                pull = miss - loss.eps
+                return pull / loss.gamma if pull < loss.gamma * loss.hi else loss.hi
+            if miss < -loss.eps:
+                pull = miss + loss.eps
+                return pull / loss.gamma if pull > loss.gamma * loss.lo else loss.lo
+            return 0.0
 
         return five
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numba.extending import overload, register_jitable
 
-from gapsvm.backends.cpu.intrinsics import prefetch, sparse_axpy, sparse_dot
+from gapsvm.backends.cpu.intrinsics import prefetch, prefetch_second, sparse_axpy, sparse_dot
 from gapsvm.data.matrix import CSR
 
 _1 = np.uint64(1)  # a signed offset would be checked
@@ -194,11 +194,13 @@ def _prefetch_row(X, far, mid, near):
             prefetch(X.data, last)
             prefetch(X.indices, last)
             first, last = np.uint64(X.indptr[near]) + _LINE, np.uint64(X.indptr[near + 1])
+            prefetch(X.data, first)
+            prefetch(X.indices, first)
             if last > first + _REACH:
                 last = first + _REACH
-            for k in range(first, last, _LINE):
-                prefetch(X.data, k)
-                prefetch(X.indices, k)
+            for k in range(first + _LINE, last, _LINE):
+                prefetch_second(X.data, k)
+                prefetch_second(X.indices, k)
 
         return csr
     else:
