@@ -5,17 +5,17 @@ from __future__ import annotations
 import numpy as np
 
 from gapsvm.backends.cpu.intrinsics import prefetch
-from gapsvm.backends.cpu.jit import kernel
+from gapsvm.backends.cpu.jit import allocating_kernel
 from gapsvm.backends.cpu.losses import maximiser
 from gapsvm.backends.cpu.rows import prefetch_row, row_dot
-from gapsvm.backends.cpu.subgradient import subgradient_steps
+from gapsvm.backends.cpu.subgradient import subgradient_kernel
 from gapsvm.losses import FiveNumbers
 
 _ONE, _TWO, _THREE, _FOUR = (np.uint64(k) for k in (1, 2, 3, 4))
 _FAR, _MID, _NEAR = 12, 6, 4  # rows ahead at which they are asked for, as in ``dual``
 
 
-@kernel
+@allocating_kernel
 def balanced_pulls(loss, m, c, t, b, a):
     """Minimise Σ |c_i| φ(σ_i(m_i + b)) over b, σ_i the sign of c_i.
 
@@ -68,17 +68,17 @@ def balanced_pulls(loss, m, c, t, b, a):
     return low + share * (high - low)
 
 
-@kernel
+@allocating_kernel
 def batch_bias_steps(
     X, loss, table, batches, eta, decay, bias_decays, keep, gain, ratio, bias_norm, radius,
     leave_at, v, u, scalars,
 ):  # fmt: skip
-    """``subgradient_steps`` on min_b (mean loss of the batch), with ``balanced_pulls`` for a*.
+    """``subgradient_kernel`` on min_b (mean loss of the batch), with ``balanced_pulls`` for a*.
 
     The steps themselves are those of the half squared loss, whose a* is t − z: with t = z + a_i it
     is the a_i that was found.
 
-    Given     what ``subgradient_steps`` is given; bias_decays, ratio and bias_norm do not matter.
+    Given     what ``subgradient_kernel`` is given; bias_decays, ratio and bias_norm do not matter.
     Returns   the steps done.
     Modified  what it modifies; the bias is the last batch's best.
     """
@@ -86,6 +86,7 @@ def batch_bias_steps(
     flat = batches.ravel()
     half_squared, given = FiveNumbers(0.0, 1.0, -np.inf, np.inf), np.empty(table.size)
     m, c, t, a = np.empty(size), np.empty(size), np.empty(size), np.empty(size)
+    pull = np.empty(size)
     for k in range(steps):
         for j in range(size):
             i, at = np.uint64(batches[k, j]), k * size + j
@@ -102,9 +103,9 @@ def batch_bias_steps(
             given[_FOUR * i + _TWO] = c[j]
             given[_FOUR * i + _THREE] = (z if c[j] >= 0.0 else -z) + a[j]
         one = slice(k, k + 1)
-        subgradient_steps(
+        subgradient_kernel(
             X, half_squared, given, batches[one], eta[one], decay[one], False, keep, gain,
-            0.0, 0.0, radius, leave_at, v, u, scalars,
+            0.0, 0.0, radius, leave_at, v, u, scalars, pull,
         )  # fmt: skip
         if scalars[0] * scalars[0] * scalars[1] >= leave_at * leave_at:
             return k + 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba.extending import register_jitable
 
-from gapsvm.backends.cpu.jit import kernel
+from gapsvm.backends.cpu.jit import allocating_kernel, kernel
 
 
 @register_jitable
@@ -28,7 +28,7 @@ def shuffle(order, count, seed):
     seed[0] = state
 
 
-@kernel
+@allocating_kernel
 def interleave(rows, streams, seed, order):
     """Order ``rows``, which ascend, at random but kindly to memory.
 

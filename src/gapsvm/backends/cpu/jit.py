@@ -20,9 +20,12 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numba
+from numba.core.cpu import CPUTargetOptions
 
 F = TypeVar("F", bound=Callable[..., Any])
 _LOCK = threading.Lock()
+_UNCOUNTED = {"_nrt": False} if hasattr(CPUTargetOptions, "_nrt") else {}
+"""Compile without Numba's runtime; it has no public name, and kernels work with it as well."""
 
 
 def _source_hash(folder: Path | None = None) -> str:
@@ -70,7 +73,20 @@ def _numba_cache_in(folder: Path) -> Iterator[None]:
             numba.config.CACHE_DIR = before
 
 
-def kernel(function: F) -> F:
-    """Compile to machine code on first call; cached on disk; releases the GIL while it runs."""
+def _compile(function: F, **options: Any) -> F:
     with _numba_cache_in(cache_directory()):
-        return numba.njit(cache=True, nogil=True, error_model="numpy")(function)
+        return numba.njit(cache=True, nogil=True, error_model="numpy", **options)(function)
+
+
+def kernel(function: F) -> F:
+    """Compile to machine code on first call; cached on disk; releases the GIL while it runs.
+
+    A kernel makes no arrays, so Numba need not count references to those it is given.  It would
+    count those of X for every row, which takes as long as a row of a dozen values does.
+    """
+    return _compile(function, **_UNCOUNTED)
+
+
+def allocating_kernel(function: F) -> F:
+    """A kernel that makes arrays of its own, and pays for counting references."""
+    return _compile(function)

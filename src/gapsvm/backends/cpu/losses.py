@@ -14,6 +14,7 @@ from numba.extending import overload, register_jitable
 from gapsvm.losses import Logit
 
 _INLINE = {"forceinline": True}
+_TINY = 1e-300  # in place of no curvature at all: whatever pulls goes to a bound
 
 
 def _is_logit(loss: Any) -> bool:
@@ -40,6 +41,10 @@ def row_step(loss, a, z, t, q):
     """
 
 
+def batch_step(loss, a, z, t, q):
+    """The new a of ``row_step``, without branches on what a row brings: guesses cost more."""
+
+
 def is_free(loss, a):
     """Whether a is at no bound and no kink, so that it follows z wherever that goes."""
 
@@ -56,8 +61,8 @@ def _value(loss, z, t):
     """φ(z) of the five numbers."""
     miss = abs(t - z) - loss.eps
     bound = loss.hi if t > z else -loss.lo
-    if miss <= 0.0 or bound == 0.0:
-        return 0.0
+    if miss < 0.0:
+        miss = 0.0
     if loss.gamma > 0.0 and miss < loss.gamma * bound:
         return 0.5 * miss * miss / loss.gamma
     return bound * (miss - 0.5 * loss.gamma * bound)
@@ -201,5 +206,23 @@ def _row_step(loss, a, z, t, q):
             if pull <= curvature * loss.lo:
                 return v, loss.lo
             return v, pull / curvature
+
+        return five
+
+
+@overload(batch_step, jit_options=_INLINE)
+def _batch_step(loss, a, z, t, q):
+    if _is_logit(loss):
+        return lambda loss, a, z, t, q: row_step(loss, a, z, t, q)[1]
+    else:
+
+        def five(loss, a, z, t, q):
+            target = t - z + q * a
+            over, under = target - loss.eps, target + loss.eps
+            pull = over if over > 0.0 else (under if under < 0.0 else 0.0)
+            curvature = loss.gamma + q
+            new = pull / (curvature if curvature > _TINY else _TINY)
+            new = new if new < loss.hi else loss.hi
+            return new if new > loss.lo else loss.lo
 
         return five

@@ -6,8 +6,8 @@ import numpy as np
 from numba.extending import register_jitable
 
 from gapsvm.backends.cpu.intrinsics import prefetch
-from gapsvm.backends.cpu.jit import kernel
-from gapsvm.backends.cpu.losses import fenchel_gap, row_step, value_and_conjugate
+from gapsvm.backends.cpu.jit import allocating_kernel, kernel
+from gapsvm.backends.cpu.losses import batch_step, fenchel_gap, row_step, value_and_conjugate
 from gapsvm.backends.cpu.rows import (
     block_gram,
     prefetch_row,
@@ -22,40 +22,77 @@ _FAR, _MID, _NEAR = 12, 6, 4  # rows ahead at which they are asked for, as in ``
 _NOTHING = 1e-14  # share of a step that is rounding
 
 
-@register_jitable
-def _look(X, loss, table, rows, at, stop, size, w, bias, beta, z, old, new, movers, u, fused):
-    """The margins of a batch and the steps it proposes.
+@register_jitable(forceinline=True)
+def _margin(X, table, flat, at, w, bias):
+    """⟨x_i, w⟩ + bias of the row i that is due; those after it are asked for."""
+    if at + _FAR < flat.size:
+        far = flat[at + _FAR]
+        prefetch(table, _FOUR * far)
+        prefetch_row(X, far, flat[at + _MID], flat[at + _NEAR])
+    return row_dot(X, np.uint64(flat[at]), w) + bias
 
-    Row i wants the a⁺ that is exact for the curvature β·q_i: eq. (14) and (15).  ``fused``: the
-    step is taken at once, while the row is at hand, with u in the place of w.
+
+@register_jitable(forceinline=True)
+def _wish(loss, table, i, m, beta):
+    """z_i, α_i and the a⁺ that is exact for the curvature β·q_i: eq. (14) and (15); and with
+    them c_iδ, |c_i|q_iδ², and |c_i| times the Fenchel gap of the row."""
+    a, q, c, t = (
+        table[_FOUR * i],
+        table[_FOUR * i + _ONE],
+        table[_FOUR * i + _TWO],
+        table[_FOUR * i + _THREE],
+    )
+    z = -m if c < 0 else m
+    a_new = batch_step(loss, a, z, t, beta * q)
+    push = c * (a_new - a)
+    return z, a, a_new, push, abs(push) * q * abs(a_new - a), abs(c) * fenchel_gap(loss, z, a, t)
+
+
+@register_jitable
+def _look(X, loss, table, flat, at, size, w, bias, beta, z, old, new, movers):
+    """The margins of the batch flat[at : at + size], then the steps it wants.
+
+    Margins come first: no row waits for the step of the one before, nor for how a guess ends.
     Returns Σ |c_i|·(Fenchel gap of row i), Σ c_i δ_i, ζ of Algorithm 2, ⟨w, Δ⟩ and how many rows
     move; their places in the batch are in ``movers``.
     """
     gap = mass = zeta = inner = 0.0
     count = 0
     for j in range(size):
-        if at + j + _FAR < stop:
-            far = rows[at + j + _FAR]
-            prefetch(table, _FOUR * far)
-            prefetch_row(X, far, rows[at + j + _MID], rows[at + j + _NEAR])
-        i = np.uint64(rows[at + j])
-        k = _FOUR * i
-        a, q, c, t = table[k], table[k + _ONE], table[k + _TWO], table[k + _THREE]
-        m = row_dot(X, i, w) + bias
-        z[j] = -m if c < 0 else m
-        old[j] = a
-        v, new[j] = row_step(loss, a, z[j], t, beta * q)
+        z[j] = _margin(X, table, flat, at + j, w, bias)
+    for j in range(size):
+        m = z[j]
+        z[j], old[j], new[j], push, curved, row_gap = _wish(
+            loss, table, np.uint64(flat[at + j]), m, beta
+        )
+        gap += row_gap
+        mass += push
+        zeta += curved
+        inner += push * (m - bias)
         movers[count] = j
-        if v > 0.0:
-            count += new[j] != a
-            gap += abs(c) * fenchel_gap(loss, z[j], a, t)
-            step = new[j] - a
-            mass += c * step
-            zeta += abs(c) * q * step * step
-            inner += c * step * (m - bias)
-            if fused:
-                table[k] = new[j]
-                row_axpy(X, i, c * step, u)
+        count += new[j] != old[j]
+    return gap, mass, zeta, inner, count
+
+
+@register_jitable
+def _look_and_sum(X, loss, table, flat, at, size, w, bias, beta, z, old, new, movers, u):
+    """``_look`` that takes the steps, with u in the place of w, while their rows are at hand."""
+    gap = mass = zeta = inner = 0.0
+    count = 0
+    for j in range(size):
+        i = np.uint64(flat[at + j])
+        m = _margin(X, table, flat, at + j, w, bias)
+        z[j], a, a_new, push, curved, row_gap = _wish(loss, table, i, m, beta)
+        old[j], new[j] = a, a_new
+        gap += row_gap
+        mass += push
+        zeta += curved
+        inner += push * (m - bias)
+        movers[count] = j
+        if a_new != a:
+            count += 1
+            table[_FOUR * i] = a_new
+            row_axpy(X, i, push, u)
     return gap, mass, zeta, inner, count
 
 
@@ -82,7 +119,7 @@ def _second_steps(loss, table, rows, which, z, old, new, second, rho, shrink):
     same = shrunk = 0
     for j in which:
         k = _FOUR * np.uint64(rows[j])
-        _, second[j] = row_step(loss, old[j], z[j], table[k + _THREE], rho * table[k + _ONE])
+        second[j] = batch_step(loss, old[j], z[j], table[k + _THREE], rho * table[k + _ONE])
         step = second[j] - old[j]
         same += second[j] == new[j]
         shrunk += abs(step - shrink * (new[j] - old[j])) <= _NOTHING * abs(step)
@@ -153,6 +190,7 @@ def _move(X, loss, table, rows, which, old, new, w, bias, ratio, ascent_only):
             push = c * (new[j] - old[j])
             mass += push
             moved = True
+            table[k] = new[j]
             if ascent_only:
                 _, before = value_and_conjugate(loss, 0.0, old[j], t)
                 _, after = value_and_conjugate(loss, 0.0, new[j], t)
@@ -182,9 +220,9 @@ def _settle(table, rows, which, old, new, mean, seen, step, keep):
 
 
 @kernel
-def minibatch_steps(
+def _minibatch_steps(
     X, loss, table, batches, w, u, whole, bias, ratio, beta, limit, gamma, queue, step, keep,
-    mean, seen,
+    mean, seen, z, second, movers, everyone,
 ):  # fmt: skip
     """Mini-batch SDCA on the rows of ``batches``, a batch a step (Takáč §4, Algorithm 2).
 
@@ -197,35 +235,37 @@ def minibatch_steps(
               after it was looked at.  step: steps so far.
               mean, seen: averages of α, brought up to date when α moves; keep < 1: decaying,
               1: the sum since seen; arrays of length 0: no average.
-    Modified  table, w, u, queue, mean, seen.
+              z, second, movers: room for a number a row of a batch; everyone = 0, 1, …, b − 1.
+    Modified  table, w, u, queue, mean, seen, z, second, movers.
     Returns   bias, β, refusals, Σ |c_i|·(Fenchel gap of row i when looked at).
     """
     rows_of, old_of, new_of = queue
     size, slots, adaptive = batches.shape[1], rows_of.shape[0], gamma < 1.0
-    fused = whole and slots == 1
-    z, second, movers = np.empty(size), np.empty(size), np.empty(size, dtype=np.uint32)
-    everyone, flat = np.empty(size, dtype=np.uint32), batches.ravel()
-    for j in range(size):
-        everyone[j] = j
+    summed = whole and slots == 1
+    flat = batches.reshape(batches.size)
     refusals, gap = 0, 0.0
     for k in range(batches.shape[0]):
         slot = step % slots
         rows, old, new = rows_of[slot], old_of[slot], new_of[slot]
         _copy(batches[k], rows)
-        row_gaps, mass, zeta, inner, count = _look(
-            X, loss, table, flat, k * size, flat.size, size, w, bias, beta, z, old, new, movers,
-            u, fused,
-        )  # fmt: skip
+        if summed:
+            row_gaps, mass, zeta, inner, count = _look_and_sum(
+                X, loss, table, flat, k * size, size, w, bias, beta, z, old, new, movers, u
+            )
+        else:
+            row_gaps, mass, zeta, inner, count = _look(
+                X, loss, table, flat, k * size, size, w, bias, beta, z, old, new, movers
+            )
         gap += row_gaps
         step += 1
         which, refused = movers[:count], False
         if adaptive:
             beta, mass, refused = _adapt(
-                X, loss, table, rows, which, z, old, new, second, u if fused else w, fused, bias,
+                X, loss, table, rows, which, z, old, new, second, u if summed else w, summed, bias,
                 ratio, (mass, zeta, inner), beta, limit, gamma,
             )  # fmt: skip
             refused = refused and slots == 1  # else it is seen when the step is taken
-        if fused:
+        if summed:
             for j in range(u.size):
                 w[j] += 0.0 if refused else u[j]
                 u[j] = 0.0
@@ -239,17 +279,25 @@ def minibatch_steps(
                 continue
             slot, which = step % slots, everyone
             rows, old, new = rows_of[slot], old_of[slot], new_of[slot]
-        if slots > 1 or not (fused or adaptive):
+        if slots > 1 or not (summed or adaptive):
             mass, late = _move(X, loss, table, rows, which, old, new, w, bias, ratio, adaptive)
             refused = refused or late
         refusals += refused
-        if adaptive or not fused or mean.size > 0:
+        if adaptive or mean.size > 0:
             _settle(table, rows, which, old, new, mean, seen, step - 1, keep)
         bias += ratio * mass
     return bias, beta, refusals, gap
 
 
-@kernel
+def minibatch_steps(*arguments):
+    """``_minibatch_steps`` with room for what the rows of a batch say."""
+    size = arguments[3].shape[1]
+    z, second, movers = np.empty(size), np.empty(size), np.empty(size, dtype=np.uint32)
+    everyone = np.arange(size, dtype=np.uint32)
+    return _minibatch_steps(*arguments, z, second, movers, everyone)
+
+
+@allocating_kernel
 def block_steps(X, loss, table, order, start, stop, size, w, u, bias, ratio, sweeps):
     """Exact ascent on blocks of ``size`` rows of order[start:stop], one block after the other.
 
@@ -266,9 +314,8 @@ def block_steps(X, loss, table, order, start, stop, size, w, u, bias, ratio, swe
     for first in range(start, stop, size):
         rows = order[first : min(first + size, stop)]
         row_gaps, _, _, _, _ = _look(
-            X, loss, table, order, first, stop, rows.size, w, bias, 1.0, z, old, new, movers,
-            u, False,
-        )  # fmt: skip
+            X, loss, table, order[:stop], first, rows.size, w, bias, 1.0, z, old, new, movers
+        )
         gap += row_gaps
         block_gram(X, rows, u, gram)
         push[:] = 0.0

@@ -138,9 +138,10 @@ def multiclass_combination(X, coef, constant, out):
 
 
 @kernel
-def multiclass_steps(
-    X, loss, y, weight, batches, eta, decay, keep, gain, constant, radius, table, v, u, scalars
-):
+def _multiclass_steps(
+    X, loss, y, weight, batches, eta, decay, keep, gain, constant, radius, table, v, u, scalars, a,
+    worst,
+):  # fmt: skip
     """W ← Π[decay_k·W + eta_k·(mean of s_i x_i (e_y − a*(z_i))ᵀ)] over batches (Pegasos §5).
 
     Given     batches (steps × size) row numbers; eta, decay a number a step; s_i of mean 1.
@@ -148,11 +149,11 @@ def multiclass_steps(
               nonzeros of its batch times the classes it touches: two, or all for a smooth loss.
               Before each step the average ← keep·average + gain·W.
               Π onto ‖W‖ ≤ radius, inf for none; the constant feature counts.
+              a, worst: room for what the rows of a batch say.
     Modified  table[i] = (visits, Σ a*), v, u, scalars = (scale, ‖v‖², 0, p, r, 0).
     """
     scale, square, p, r = scalars[0], scalars[1], scalars[3], scalars[4]
     steps, size = batches.shape
-    a, worst = np.empty((size, v.shape[1])), np.empty(size, dtype=np.uint64)
     smooth, averaged = loss.temperature > 0.0, u.size > 0
     for k in range(steps):
         if averaged:
@@ -184,3 +185,9 @@ def multiclass_steps(
         if norm > radius:
             scale *= radius / norm
     scalars[0], scalars[1], scalars[3], scalars[4] = scale, square, p, r
+
+
+def multiclass_steps(*arguments):
+    """``_multiclass_steps`` with room for a* and the worst class of each row of a batch."""
+    size, classes = arguments[4].shape[1], arguments[12].shape[1]
+    return _multiclass_steps(*arguments, np.empty((size, classes)), np.empty(size, dtype=np.uint64))

@@ -6,17 +6,17 @@ import numpy as np
 
 from gapsvm.backends.cpu.jit import kernel
 from gapsvm.backends.cpu.rows import row_dot
-from gapsvm.backends.cpu.subgradient import subgradient_steps
+from gapsvm.backends.cpu.subgradient import subgradient_kernel
 
 
 @kernel
-def progressive_steps(
+def _progressive_steps(
     X, loss, table, batches, eta, decay, bias_decays, keep, gain, ratio, bias_norm, radius,
-    leave_at, v, u, scalars, margins,
+    leave_at, v, u, scalars, margins, pull,
 ):  # fmt: skip
-    """``subgradient_steps`` batch by batch, with a look at the margins before each.
+    """``subgradient_kernel`` batch by batch, with a look at the margins before each.
 
-    Given     what ``subgradient_steps`` is given.
+    Given     what ``subgradient_kernel`` is given.
     Returns   the steps done.
     Modified  what it modifies, and margins_i = ⟨x_i, w⟩ + bias as of before the step of row i.
     """
@@ -25,10 +25,15 @@ def progressive_steps(
             i = np.uint64(batches[k, j])
             margins[i] = scalars[0] * row_dot(X, i, v) + scalars[2]
         one = slice(k, k + 1)
-        subgradient_steps(
+        subgradient_kernel(
             X, loss, table, batches[one], eta[one], decay[one], bias_decays, keep, gain,
-            ratio, bias_norm, radius, leave_at, v, u, scalars,
+            ratio, bias_norm, radius, leave_at, v, u, scalars, pull,
         )  # fmt: skip
         if scalars[0] * scalars[0] * scalars[1] >= leave_at * leave_at:
             return k + 1
     return batches.shape[0]
+
+
+def progressive_steps(*arguments):
+    """``_progressive_steps`` with room for the pulls of a batch."""
+    return _progressive_steps(*arguments, np.empty(arguments[3].shape[1]))

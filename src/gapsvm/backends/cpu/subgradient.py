@@ -53,9 +53,9 @@ def _single_steps(X, loss, table, flat, first, eta, decay, scale, v):
 
 
 @kernel
-def subgradient_steps(
+def subgradient_kernel(
     X, loss, table, batches, eta, decay, bias_decays, keep, gain, ratio, bias_norm, radius,
-    leave_at, v, u, scalars,
+    leave_at, v, u, scalars, pull,
 ):  # fmt: skip
     """w ← Π[decay_k·w + eta_k·g_k], g_k the batch mean of s_i a*(z_i) x̃_i (Pegasos Fig. 1 and 2).
 
@@ -68,12 +68,13 @@ def subgradient_steps(
               Π onto ‖w‖² + bias_norm·bias² ≤ radius², of w alone if bias_norm ≤ 0, when the bias is
               kept to bias²·|bias_norm| ≤ 1 by itself; radius = inf for none.
               After a step to ‖w‖ ≥ leave_at the rest is left undone (Do's Algorithm 3).
+              pull: room for a number a row of a batch.
     Returns   the steps done.
-    Modified  table, v, u, scalars = (scale, ‖v‖², bias, p, r, average bias).
+    Modified  table, v, u, pull, scalars = (scale, ‖v‖², bias, p, r, average bias).
     """
     scale, square, bias, p, r, mean_bias = scalars
     steps, size = batches.shape
-    flat, pull = batches.ravel(), np.empty(size)
+    flat = batches.reshape(batches.size)
     averages, watched = u.size > 0, radius < np.inf or leave_at < np.inf
     plain = size == 1 and bias == 0.0 == ratio and not (averages or watched)
     k = 0
@@ -137,6 +138,11 @@ def subgradient_steps(
     scalars[0], scalars[1], scalars[2] = scale, square, bias
     scalars[3], scalars[4], scalars[5] = p, r, mean_bias
     return steps
+
+
+def subgradient_steps(*arguments):
+    """``subgradient_kernel`` with room for its pulls."""
+    return subgradient_kernel(*arguments, np.empty(arguments[3].shape[1]))
 
 
 @kernel
