@@ -112,6 +112,24 @@ def test_no_kernel_compiles_how_to_write_a_message(tmp_path):
     assert not [name for name in names if ".unicode." in name or "shape_context" in name]
 
 
+COUNTED = """
+import warnings, numpy as np
+from gapsvm import LinearSVC
+from gapsvm.backends.cpu import dual, minibatch, subgradient
+X = np.random.default_rng(0).normal(size=(50, 4))
+warnings.simplefilter("ignore")
+for settings in ({"method": "pegasos"}, {"batch_size": 4}, {"method": "sdca"}):
+    LinearSVC(**settings, max_iter=2).fit(X, np.where(X[:, 0] > 0, 1, -1))
+for kernel in (subgradient.subgradient_kernel, minibatch._minibatch_steps, dual.sdca_steps):
+    print(*("NRT_" in code for code in kernel.inspect_llvm().values()))
+"""
+
+
+def test_no_kernel_counts_references(tmp_path):
+    """An atomic operation or two for every row, of each array of X."""
+    assert set(python(COUNTED, tmp_path).split()) == {"False"}
+
+
 MARGIN = """
 import numpy as np
 from gapsvm.backends import get_backend

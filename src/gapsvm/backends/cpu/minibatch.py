@@ -34,14 +34,12 @@ def _margin(X, table, flat, at, w, bias):
 
 @register_jitable(forceinline=True)
 def _wish(loss, table, i, m, beta):
-    """z_i, α_i and the a⁺ that is exact for the curvature β·q_i: eq. (14) and (15); and with
-    them c_iδ, |c_i|q_iδ², and |c_i| times the Fenchel gap of the row."""
-    a, q, c, t = (
-        table[_FOUR * i],
-        table[_FOUR * i + _ONE],
-        table[_FOUR * i + _TWO],
-        table[_FOUR * i + _THREE],
-    )
+    """z_i, α_i and the a⁺ that is exact for the curvature β·q_i: eq. (14) and (15).
+
+    And with them c_i δ, |c_i| q_i δ², and |c_i| times the Fenchel gap of the row.
+    """
+    k = _FOUR * i
+    a, q, c, t = table[k], table[k + _ONE], table[k + _TWO], table[k + _THREE]
     z = -m if c < 0 else m
     a_new = batch_step(loss, a, z, t, beta * q)
     push = c * (a_new - a)
