@@ -112,16 +112,28 @@ def _shift(X, table, rows, which, old, new, w):
 
 
 @register_jitable
-def _second_steps(loss, table, rows, which, z, old, new, second, rho, shrink):
-    """The steps with ρ; returns of how many rows they are the tentative ones, or those shrunk."""
+def _second_steps(loss, table, rows, which, z, old, new, second, rho, shrink, bias):
+    """The steps with ρ.
+
+    Returns of how many rows they are the tentative ones, or those shrunk, Σ c_i δ_i, ⟨w, Δ⟩, and by
+    how much (D(α + δ) − D(α))/λ is above −½‖Δ‖².
+    """
     same = shrunk = 0
+    mass = inner = rise = 0.0
     for j in which:
         k = _FOUR * np.uint64(rows[j])
-        second[j] = batch_step(loss, old[j], z[j], table[k + _THREE], rho * table[k + _ONE])
-        step = second[j] - old[j]
-        same += second[j] == new[j]
-        shrunk += abs(step - shrink * (new[j] - old[j])) <= _NOTHING * abs(step)
-    return same, shrunk
+        q, c, t = table[k + _ONE], table[k + _TWO], table[k + _THREE]
+        a = old[j]
+        a_new = second[j] = batch_step(loss, a, z[j], t, rho * q)
+        step = a_new - a
+        same += a_new == new[j]
+        shrunk += abs(step - shrink * (new[j] - a)) <= _NOTHING * abs(step)
+        _, before = value_and_conjugate(loss, z[j], a, t)
+        _, after = value_and_conjugate(loss, z[j], a_new, t)
+        mass += c * step
+        inner += abs(c) * step * z[j] - bias * c * step
+        rise += abs(c) * (before - after - z[j] * step)
+    return same, shrunk, mass, inner, rise
 
 
 @register_jitable
@@ -142,29 +154,28 @@ def _adapt(
     square = growth if fused else growth - 2.0 * inner
     rho = min(max((square + ratio * mass * mass) / zeta, 1.0), limit)
     shrink = beta / rho
-    same, shrunk = _second_steps(loss, table, rows, which, z, old, new, second, rho, shrink)
+    same, shrunk, mass, inner, rise = _second_steps(
+        loss, table, rows, which, z, old, new, second, rho, shrink, bias
+    )
     if fused and shrunk > same:
         for j in range(moving.size):
             moving[j] *= shrink
     else:
         shrink = 1.0
-    inner = mass = rise = 0.0
-    for j in which:
-        i = np.uint64(rows[j])
-        c, t, step = table[_FOUR * i + _TWO], table[_FOUR * i + _THREE], second[j] - old[j]
-        missing = step - shrink * (new[j] - old[j])
-        if abs(missing) > _NOTHING * abs(step):
-            if fused:
-                row_axpy(X, i, c * missing, moving)
-            else:
-                growth += row_axpy_growth(X, i, c * missing, moving)
-        _, before = value_and_conjugate(loss, z[j], old[j], t)
-        _, after = value_and_conjugate(loss, z[j], second[j], t)
-        inner += abs(c) * step * z[j] - bias * c * step
-        mass += c * step
-        rise += abs(c) * (before - after - z[j] * step)
-        new[j] = second[j]
-    square = simd_dot(moving, moving) if fused else growth - 2.0 * inner
+    if same < which.size:
+        for j in which:
+            i = np.uint64(rows[j])
+            missing = second[j] - old[j] - shrink * (new[j] - old[j])
+            if abs(missing) > _NOTHING * abs(second[j] - old[j]):
+                missing *= table[_FOUR * i + _TWO]
+                if fused:
+                    row_axpy(X, i, missing, moving)
+                else:
+                    growth += row_axpy_growth(X, i, missing, moving)
+            new[j] = second[j]
+        if fused:
+            growth = simd_dot(moving, moving)
+    square = growth if fused else growth - 2.0 * inner
     refused = rise - 0.5 * (square + ratio * mass * mass) <= 0.0
     return beta**gamma * rho ** (1.0 - gamma), mass, refused
 
@@ -264,8 +275,9 @@ def _minibatch_steps(
             )  # fmt: skip
             refused = refused and slots == 1  # else it is seen when the step is taken
         if summed:
+            share = 0.0 if refused else 1.0
             for j in range(u.size):
-                w[j] += 0.0 if refused else u[j]
+                w[j] += share * u[j]
                 u[j] = 0.0
         elif adaptive and (refused or slots > 1):
             _shift(X, table, rows, which, new, old, w)
