@@ -196,6 +196,30 @@ def test_subgradient_steps(name, layout, index, dtype, size, radius, bias_norm):
         same(a, b, 1e-8)  # the compiled one keeps ‖v‖² by updates
 
 
+@every_matrix
+@every_loss
+def test_single_steps(name, layout, index, dtype):
+    """One row at a time and nothing else; twice w is forgotten, once it all but vanishes."""
+    loss, X = get_loss(name), view(layout, index, dtype)
+    steps = 30
+    batches = np.random.default_rng(6).integers(0, N, (steps, 1)).astype(np.uint32)
+    decay = 1 - 1 / np.arange(1.0, steps + 1)
+    decay[[9, 20]] = 1e-12, 0.0
+    got = []
+    for backend in (CPU, REFERENCE):
+        sign, target, weight = row_scalars(loss)
+        zero = np.zeros(N)
+        table = np.stack(np.broadcast_arrays(zero, zero, sign * weight, target), axis=1).ravel()
+        v, scalars = np.zeros(D), np.array([1.0, 0, 0, 0, 1, 0])
+        done = backend.subgradient_steps(
+            *(X, loss.curve, table, batches, 1 / (1 + np.arange(steps)), decay, False, 1.0, 1.0),
+            *(0.0, 0.0, np.inf, np.inf, v, np.zeros(0), scalars),
+        )
+        got.append((scalars[0] * v, table, [done]))
+    for a, b in zip(*got):
+        same(a, b, 1e-8)
+
+
 @pytest.mark.parametrize("count", [0, 1, 2, 37])
 def test_shuffle_is_bit_equal(count):
     got = []
@@ -343,10 +367,16 @@ def dual_table(loss, X, ratio, rng):
 @every_loss
 @pytest.mark.parametrize(
     ("ratio", "gamma", "staleness", "keep"),
-    [(0.0, 1.0, 0, 0.9), (0.7, 1.0, 2, 1.0), (0.0, 0.8, 0, 1.0), (0.7, 0.8, 1, 0.9)],
+    [
+        (0.0, 1.0, 0, 0.9),
+        (0.7, 1.0, 2, 1.0),
+        (0.7, 1.0, 0, None),
+        (0.0, 0.8, 0, 1.0),
+        (0.7, 0.8, 1, 0.9),
+    ],
 )
 def test_minibatch_steps(name, layout, index, dtype, ratio, gamma, staleness, keep):
-    """Batches of 6 in two slices, fixed β or the aggressive rule, late or not, with averages."""
+    """Batches of 6 in two slices, fixed β or the aggressive rule, late or not, averages or none."""
     loss, X = get_loss(name), view(layout, index, dtype)
     batches = np.stack([np.random.default_rng(k).permutation(N)[:6] for k in range(12)])
     batches = batches.astype(np.uint32)
@@ -357,17 +387,38 @@ def test_minibatch_steps(name, layout, index, dtype, ratio, gamma, staleness, ke
             slots = (staleness + 1, 6)
             queue = (np.zeros(slots, dtype=np.uint32), np.zeros(slots), np.zeros(slots))
             mean, seen, u = table[::4].copy(), np.zeros(N, dtype=np.int64), np.zeros(D)
+            if keep is None:
+                mean, seen = mean[:0], seen[:0]
             beta, step, numbers = 1.5, 0, []
             for part in (batches[:5], batches[5:]):
                 bias, beta, *rest = backend.minibatch_steps(
                     *(X, loss.curve, table, part, w, u, whole, bias, ratio, beta),
-                    *(3.0, gamma, queue, step, keep, mean, seen),
+                    *(3.0, gamma, queue, step, keep or 1.0, mean, seen),
                 )
                 step += len(part)
                 numbers += [bias, beta, *rest]
             got.append((table, w, mean, seen, u, numbers, *queue))
         for a, b in zip(*got):
             same(a, b, 1e-9)
+
+
+@pytest.mark.parametrize("backend", [CPU, REFERENCE], ids=["cpu", "reference"])
+@pytest.mark.parametrize("whole", [True, False])
+def test_a_row_at_its_optimum_does_not_move_by_rounding(backend, whole):
+    """(q·a)/q is not always a; β would follow what is nothing but rounding."""
+    a, q = 0.4341718354537837, 0.6108869734438016
+    assert (q * a) / q != a
+    table, w, u = np.array([a, q, 1.0, 1.0]), np.ones(1), np.zeros(1)
+    batches = np.zeros((1, 1), dtype=np.uint32)
+    queue = (np.zeros((1, 1), dtype=np.uint32), np.zeros((1, 1)), np.zeros((1, 1)))
+    X, mean, seen = as_rows(np.ones((1, 1))).view, np.zeros(0), np.zeros(0, dtype=np.int64)
+    got = backend.minibatch_steps(
+        *(X, get_loss("hinge").curve, table, batches, w, u, whole, 0.0, 0.0, 1.0, np.inf, 0.8),
+        *(queue, 0, 1.0, mean, seen),
+    )
+    assert got == (0.0, 1.0, 0, 0.0)
+    assert table[0] == a
+    assert w[0] == 1.0
 
 
 @every_matrix

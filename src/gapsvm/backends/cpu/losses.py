@@ -14,6 +14,7 @@ from numba.extending import overload, register_jitable
 from gapsvm.losses import Logit
 
 _INLINE = {"forceinline": True}
+_ROUNDING = 4.5e-16  # two units in the last place
 _TINY = 1e-300  # in place of no curvature at all: whatever pulls goes to a bound
 
 
@@ -42,7 +43,10 @@ def row_step(loss, a, z, t, q):
 
 
 def batch_step(loss, a, z, t, q):
-    """The new a of ``row_step``, without branches on what a row brings: guesses cost more."""
+    """The new a of ``row_step``, without branches on what a row brings: guesses cost more.
+
+    What differs from a by rounding alone is a.
+    """
 
 
 def is_free(loss, a):
@@ -61,7 +65,7 @@ def _value(loss, z, t):
     """φ(z) of the five numbers."""
     miss = abs(t - z) - loss.eps
     bound = loss.hi if t > z else -loss.lo
-    if miss < 0.0:
+    if miss < 0.0 or bound == 0.0:
         miss = 0.0
     if loss.gamma > 0.0 and miss < loss.gamma * bound:
         return 0.5 * miss * miss / loss.gamma
@@ -223,6 +227,7 @@ def _batch_step(loss, a, z, t, q):
             curvature = loss.gamma + q
             new = pull / (curvature if curvature > _TINY else _TINY)
             new = new if new < loss.hi else loss.hi
-            return new if new > loss.lo else loss.lo
+            new = new if new > loss.lo else loss.lo
+            return new if abs(new - a) > _ROUNDING * abs(a) else a
 
         return five

@@ -275,9 +275,10 @@ def _minibatch_steps(
             )  # fmt: skip
             refused = refused and slots == 1  # else it is seen when the step is taken
         if summed:
-            share = 0.0 if refused else 1.0
+            if not refused:
+                for j in range(u.size):
+                    w[j] += u[j]
             for j in range(u.size):
-                w[j] += share * u[j]
                 u[j] = 0.0
         elif adaptive and (refused or slots > 1):
             _shift(X, table, rows, which, new, old, w)
