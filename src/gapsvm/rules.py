@@ -67,9 +67,7 @@ class PegasosRule:
         self, scale: Scale, first: int, steps: int, curvature: float, backend: Backend
     ) -> Rates:
         check_curvature(scale.lam, "pegasos")
-        eta = _times(first, steps)
-        eta *= scale.lam  # in place: on short rows a new array a step costs as much as its values
-        return Rates(np.reciprocal(eta, out=eta), 0.0, 0.0)
+        return Rates(1.0 / (scale.lam * _times(first, steps)), 0.0, 0.0)
 
 
 @dataclass(frozen=True)

@@ -338,8 +338,7 @@ class Subgradient:
             steps = min(steps, self._steps_to_choice(state, first))
         batches = self._batches(problem, state, backend, steps)
         rates = self._rule().rates(scale, first, steps, state.curvature, backend)
-        decay = rates.eta * -(problem.lam + rates.kappa)
-        decay += 1.0
+        decay = 1.0 - rates.eta * (problem.lam + rates.kappa)
         free = problem.bias == "free"
         ratio = 1.0 if free else problem.bias_ratio
         past = _WEIGHT_OF_PAST if self.average == "decaying" else 1.0
