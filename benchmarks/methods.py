@@ -21,7 +21,7 @@ sys.path[0] = str(Path(__file__).parents[1])
 
 from benchmarks.common import geometric_mean, versions
 from benchmarks.peer_cases import LINEAR, TABLES, PeerCase
-from gapsvm.train import _INTERIOR_WIDTH
+from gapsvm.training.train import _INTERIOR_WIDTH
 
 METHODS = ("auto", "sdca", "accelerated", "interior")
 PATIENCE = 3.0

@@ -18,7 +18,7 @@ sys.path[0] = str(Path(__file__).parents[1])
 from benchmarks.common import CASES, versions
 from gapsvm import SDCA, LinearProblem, MiniBatchSDCA, get_loss
 from gapsvm.backends import get_backend
-from gapsvm.spectral import sigma2
+from gapsvm.rows.spectral import sigma2
 
 SIZES = (64, 256, 1024)
 RULES = ("naive", "safe", "aggressive", "exact")

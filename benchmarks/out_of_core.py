@@ -37,7 +37,7 @@ sys.path[0] = str(Path(__file__).parents[1])
 
 from benchmarks.common import versions
 from benchmarks.files import GAPSVM
-from gapsvm.data.folder import FORMAT, VERSION
+from gapsvm.io.folder import FORMAT, VERSION
 
 MB = 10**6
 WIDTH = 1000

@@ -25,8 +25,8 @@ import numpy as np
 from benchmarks.common import versions
 from gapsvm import datasets
 from gapsvm.backends import get_backend
-from gapsvm.data.matrix import checked_rows
-from gapsvm.spectral import batch_worth_using, sigma2
+from gapsvm.rows.matrix import checked_rows
+from gapsvm.rows.spectral import batch_worth_using, sigma2
 
 # a9a, cov1, ... as published; for text that is rows of norm 1.  Sets that differ in labels only
 # (mnist8, cov2, ...) are left out.

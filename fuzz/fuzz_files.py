@@ -30,10 +30,9 @@ from pathlib import Path
 
 import numpy as np
 
-from gapsvm.checkpoint import CheckpointError, load_tree, save_tree
-from gapsvm.data.folder import FolderError, convert, open_folder
-from gapsvm.data.svmlight import SvmlightError, read_svmlight
-from gapsvm.modelfile import (
+from gapsvm.io.folder import FolderError, convert, open_folder
+from gapsvm.io.svmlight import SvmlightError, read_svmlight
+from gapsvm.models.files import (
     LinearModel,
     ModelFormatError,
     read_liblinear,
@@ -41,6 +40,7 @@ from gapsvm.modelfile import (
     write_liblinear,
     write_model,
 )
+from gapsvm.training.checkpoint import CheckpointError, load_tree, save_tree
 
 SECONDS_PER_INPUT = 10
 MEMORY = 1 << 30

@@ -8,11 +8,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from gapsvm.backends import get_backend
-from gapsvm.losses import LOSSES, Loss, get_loss
-from gapsvm.problem import LinearProblem
+from gapsvm.losses.family import LOSSES, Loss, get_loss
+from gapsvm.problems.linear import LinearProblem
 
 LOSS_NAMES = list(LOSSES)
-"""A new loss in ``gapsvm.losses.LOSSES`` enters every table by itself."""
+"""A new loss in ``gapsvm.losses.family.LOSSES`` enters every table by itself."""
 INTERIOR_LOSSES = [name for name in LOSS_NAMES if name != "logistic"]
 LAYOUTS = ("dense", "csr")
 DTYPES = (np.float32, np.float64)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from problems import LOSS_NAMES
 
-from gapsvm.bias import best_bias
-from gapsvm.losses import get_loss
+from gapsvm.losses.best_bias import best_bias
+from gapsvm.losses.family import get_loss
 
 ONE = np.ones(1)
 

@@ -17,7 +17,14 @@ import numpy as np
 import pytest
 from problems import matrix, problem, targets
 
-from gapsvm.checkpoint import (
+from gapsvm.io.tensors import read_tensors, write_tensors
+from gapsvm.problems.linear import LinearProblem
+from gapsvm.solvers.loop import solve
+from gapsvm.solvers.newton.interior import InteriorPoint
+from gapsvm.solvers.sdca.serial import SDCA
+from gapsvm.solvers.subgradient.solver import Pegasos
+from gapsvm.solvers.trace import Checkpoint, Record, Status
+from gapsvm.training.checkpoint import (
     CheckpointError,
     fingerprint,
     load_checkpoint,
@@ -25,14 +32,7 @@ from gapsvm.checkpoint import (
     save_checkpoint,
     save_tree,
 )
-from gapsvm.data.tensors import read_tensors, write_tensors
-from gapsvm.problem import LinearProblem
-from gapsvm.solvers.base import solve
-from gapsvm.solvers.dual import SDCA
-from gapsvm.solvers.interior import InteriorPoint
-from gapsvm.solvers.subgradient import Pegasos
-from gapsvm.trace import Checkpoint, Record, Status
-from gapsvm.train import Fit, Options, Training, train, train_all
+from gapsvm.training.train import Fit, Options, Training, train, train_all
 
 SOLVERS = {
     "sdca": SDCA(),
@@ -186,7 +186,7 @@ def test_the_time_is_shared_by_those_that_are_not_finished(monkeypatch):
         limits.append(options.time_limit)
         return train(p, options, **more)
 
-    monkeypatch.setattr("gapsvm.train.train", noted)
+    monkeypatch.setattr("gapsvm.training.train.train", noted)
     trained(standing, lambda: None, time_limit=1000.0)
     assert limits == [pytest.approx(1000.0, abs=50.0)]
     limits.clear()
@@ -408,7 +408,7 @@ def test_a_full_disk_leaves_the_old_checkpoint(saved, monkeypatch):
 WRITER = """
 import sys
 import numpy as np
-from gapsvm.checkpoint import save_tree
+from gapsvm.training.checkpoint import save_tree
 
 state = np.zeros(200_000)
 k = 0

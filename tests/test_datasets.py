@@ -11,8 +11,8 @@ import pytest
 from scipy.sparse import csr_matrix, issparse
 
 from gapsvm import datasets
-from gapsvm.data.svmlight import write_svmlight
 from gapsvm.datasets import describe, load, names, optimum
+from gapsvm.io.svmlight import write_svmlight
 
 ABSENT = ["rcv1_train.binary", "real-sim", "news20.binary", "combined", "astro-ph"]
 

@@ -11,8 +11,8 @@ from scipy.optimize import brentq, minimize_scalar
 from scipy.special import expit
 
 from gapsvm.backends import get_backend
-from gapsvm.data.matrix import as_rows
-from gapsvm.losses import LOSSES, FiveNumbers, Loss, get_loss
+from gapsvm.losses.family import LOSSES, FiveNumbers, Loss, get_loss
+from gapsvm.rows.matrix import as_rows
 
 CURVES = {
     **{name: get_loss(name) for name in LOSS_NAMES},

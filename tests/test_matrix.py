@@ -21,7 +21,7 @@ from gapsvm import (
     solve,
 )
 from gapsvm.backends import get_backend
-from gapsvm.data.matrix import CSR, Rows, as_rows, checked_rows
+from gapsvm.rows.matrix import CSR, Rows, as_rows, checked_rows
 
 N, D = 60, 6
 Y = targets(matrix(N, D), "margin")

@@ -17,8 +17,8 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gapsvm.data.tensors import read_tensors, write_tensors
-from gapsvm.modelfile import (
+from gapsvm.io.tensors import read_tensors, write_tensors
+from gapsvm.models.files import (
     LinearModel,
     ModelFormatError,
     read_liblinear,
@@ -123,7 +123,7 @@ def test_the_wrong_width_is_refused():
 
 
 def test_import_is_light():
-    script = "import sys, gapsvm.modelfile; assert not {'numba', 'sklearn'} & set(sys.modules)"
+    script = "import sys, gapsvm.models.files; assert not {'numba', 'sklearn'} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", script], check=True)
 
 
@@ -543,7 +543,7 @@ def test_memory_is_bounded(tmp_path, text):
 
 
 def test_weights_are_read_in_pieces(tmp_path, monkeypatch):
-    monkeypatch.setattr("gapsvm.modelfile._BYTES_PER_READ", 7)
+    monkeypatch.setattr("gapsvm.models.files._BYTES_PER_READ", 7)
     model = three_classes()
     write_liblinear(tmp_path / "model", model)
     assert read_model(tmp_path / "model").coef.tobytes() == model.coef.tobytes()

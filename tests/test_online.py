@@ -13,11 +13,11 @@ import scipy.sparse as sp
 from problems import LAYOUTS, LOSS_NAMES, matrix, targets
 
 from gapsvm.backends import get_backend
-from gapsvm.data.matrix import as_rows
-from gapsvm.losses import get_loss
-from gapsvm.online import STREAM_AVERAGES, STREAM_RULES, OnlineLearner, TopEigenvalue
-from gapsvm.problem import LinearProblem
-from gapsvm.solvers.subgradient import Subgradient
+from gapsvm.losses.family import get_loss
+from gapsvm.problems.linear import LinearProblem
+from gapsvm.rows.matrix import as_rows
+from gapsvm.solvers.subgradient.solver import Subgradient
+from gapsvm.training.online import STREAM_AVERAGES, STREAM_RULES, OnlineLearner, TopEigenvalue
 
 N, D = 90, 6
 X = matrix(N, D)
@@ -125,7 +125,7 @@ def test_every_loss_cut_and_weighted(loss: str, layout: str) -> None:
 def test_long_calls_are_cut_by_themselves(average: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     once, pieces = (learner(average=average, batch_size=4) for _ in range(2))
     once.learn(X, LABELS, WEIGHT)
-    monkeypatch.setattr("gapsvm.online._CHUNK_ROWS", 10)
+    monkeypatch.setattr("gapsvm.training.online._CHUNK_ROWS", 10)
     pieces.learn(X, LABELS, WEIGHT)
     assert everything(pieces) == everything(once)
 
@@ -219,7 +219,7 @@ def test_sigma2_comes_close(layout: str) -> None:
 
 
 def test_sigma2_follows_a_drift(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gapsvm.online._LAST_WINDOW", 64)
+    monkeypatch.setattr("gapsvm.training.online._LAST_WINDOW", 64)
     estimate = TopEigenvalue(3)
     rng = np.random.default_rng(4)
     for axis in (0, 1):

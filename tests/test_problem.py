@@ -20,7 +20,7 @@ from scipy.optimize import brentq, minimize_scalar
 
 from gapsvm import InteriorPoint, LinearProblem, get_loss, solve
 from gapsvm.backends import get_backend
-from gapsvm.problem import Iterate
+from gapsvm.problems.linear import Iterate
 
 CPU = get_backend("cpu")
 
@@ -109,7 +109,7 @@ def test_sums_keep_their_digits():
 
 
 def penalty_conjugate(p, alpha):
-    """max_{r ≤ B} r‖g‖ − (λ/2)r², g as in the docstring of ``gapsvm.problem``."""
+    """max_{r ≤ B} r‖g‖ − (λ/2)r², g as in the docstring of ``gapsvm.problems.linear``."""
     coef = p.sign * np.broadcast_to(p.weight, alpha.shape) * alpha / p.total_weight
     g = np.append(p.rows.to_scipy().T @ coef, np.sqrt(p.bias_ratio) * coef.sum())
     length = float(np.linalg.norm(g))

@@ -9,7 +9,7 @@ import pytest
 
 from gapsvm import LinearProblem, LinearSVC, get_loss
 from gapsvm.datasets import load, optimum
-from gapsvm.train import Options, train
+from gapsvm.training.train import Options, train
 
 
 @cache

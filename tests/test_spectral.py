@@ -16,11 +16,11 @@ from hypothesis.extra.numpy import array_shapes, arrays
 from problems import DTYPES, LAYOUTS
 from scipy.sparse.linalg import svds
 
-from gapsvm import spectral
 from gapsvm.backends import get_backend
-from gapsvm.data.matrix import checked_rows
 from gapsvm.datasets import load
-from gapsvm.spectral import batch_worth_using, beta, sigma2
+from gapsvm.rows import spectral
+from gapsvm.rows.matrix import checked_rows
+from gapsvm.rows.spectral import batch_worth_using, beta, sigma2
 
 CPU, REFERENCE = get_backend("cpu"), get_backend("reference")
 

@@ -7,7 +7,7 @@ import pytest
 from problems import LOSS_NAMES, matrix, problem, targets
 
 from gapsvm import InteriorPoint, LinearProblem, Status, get_loss, solve
-from gapsvm.train import METHODS, Options, plan, train, train_all
+from gapsvm.training.train import METHODS, Options, plan, train, train_all
 
 
 def wide(loss="hinge", lam=1e-3):

@@ -14,7 +14,11 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 
-from gapsvm.bounds import (
+from gapsvm.losses.family import get_loss
+from gapsvm.problems.linear import LinearProblem
+from gapsvm.solvers.loop import solve
+from gapsvm.solvers.subgradient.solver import Subgradient
+from gapsvm.theory.bounds import (
     Proximal,
     balanced_tau,
     bartlett_regret,
@@ -24,10 +28,6 @@ from gapsvm.bounds import (
     do_proposition1_tau,
     do_theorem1_regret,
 )
-from gapsvm.losses import get_loss
-from gapsvm.problem import LinearProblem
-from gapsvm.solvers.base import solve
-from gapsvm.solvers.subgradient import Subgradient
 
 Strategy = Literal["subgradient", "proximal", "bound", "adaptive"]
 

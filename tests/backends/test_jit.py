@@ -40,7 +40,7 @@ def python(code: str, cache: Path, package: Path = PACKAGE) -> str:
         ("import gapsvm", "numba sklearn torch dask scipy numpy pandas rich matplotlib"),
         ("from gapsvm import LinearSVC, LinearSVR", "numba torch dask matplotlib typer"),
         ("from gapsvm import solve, SDCA, LinearProblem", "numba sklearn torch dask matplotlib"),
-        ("import gapsvm.train", "numba sklearn torch dask matplotlib rich"),
+        ("import gapsvm.training.train", "numba sklearn torch dask matplotlib rich"),
     ],
 )
 def test_imports_stay_lazy(statement, forbidden, tmp_path):
@@ -64,10 +64,10 @@ X = rng.normal(size=(50, 4)); y = np.where(X[:, 0] > 0, 1, -1)
 for A in (X, sp.csr_matrix(X)):
     for method in ("sdca", "interior"):
         LinearSVC(method=method).fit(A, y)
-import importlib, pkgutil, gapsvm.backends.cpu as cpu
+import importlib, pkgutil, gapsvm.backends.numba as cpu
 hits = misses = 0
 for module in pkgutil.iter_modules(cpu.__path__):
-    for thing in vars(importlib.import_module(f"gapsvm.backends.cpu.{module.name}")).values():
+    for thing in vars(importlib.import_module(f"gapsvm.backends.numba.{module.name}")).values():
         if hasattr(thing, "stats") and hasattr(thing, "py_func"):
             hits += sum(thing.stats.cache_hits.values())
             misses += sum(thing.stats.cache_misses.values())
@@ -115,7 +115,7 @@ def test_no_kernel_compiles_how_to_write_a_message(tmp_path):
 COUNTED = """
 import warnings, numpy as np
 from gapsvm import LinearSVC
-from gapsvm.backends.cpu import dual, minibatch, subgradient
+from gapsvm.backends.numba import dual, minibatch, subgradient
 X = np.random.default_rng(0).normal(size=(50, 4))
 warnings.simplefilter("ignore")
 for settings in ({"method": "pegasos"}, {"batch_size": 4}, {"method": "sdca"}):
@@ -133,7 +133,7 @@ def test_no_kernel_counts_references(tmp_path):
 MARGIN = """
 import numpy as np
 from gapsvm.backends import get_backend
-from gapsvm.data.matrix import as_rows
+from gapsvm.rows.matrix import as_rows
 out = np.empty(1)
 get_backend("cpu").margins(as_rows(np.ones((1, 3))).view, np.ones(3), out)
 print(out[0])

@@ -7,8 +7,8 @@ import pytest
 from problems import DTYPES, matrix
 
 from gapsvm.backends import get_backend
-from gapsvm.data.matrix import as_rows
-from gapsvm.multiclass import MulticlassCurve
+from gapsvm.problems.multiclass import MulticlassCurve
+from gapsvm.rows.matrix import as_rows
 
 CPU, REFERENCE = get_backend("cpu"), get_backend("reference")
 N, D, K = 30, 6, 4

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from gapsvm.backends.cpu.rows import row_axpy, row_axpy_growth, row_dot
-from gapsvm.data.matrix import as_rows
+from gapsvm.backends.numba.rows import row_axpy, row_axpy_growth, row_dot
+from gapsvm.rows.matrix import as_rows
 
 LENGTHS = (0, 1, 2, 3, 4, 5, 7, 8, 11, 0, 64)
 

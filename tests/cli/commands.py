@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gapsvm.modelfile import read_model
+from gapsvm.models.files import read_model
 
 
 class Outcome(NamedTuple):

@@ -15,7 +15,7 @@ import pytest
 from commands import Command, same_bits
 
 import gapsvm
-from gapsvm.modelfile import read_model
+from gapsvm.models.files import read_model
 
 COMMANDS = ["fit", "predict", "inspect", "path", "convert", "data", "demo"]
 

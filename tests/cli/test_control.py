@@ -15,9 +15,9 @@ import pytest
 from commands import Command, rows_and_scores, same_bits
 
 import gapsvm
-from gapsvm.checkpoint import save_tree
-from gapsvm.data.tensors import read_tensors
-from gapsvm.modelfile import read_model
+from gapsvm.io.tensors import read_tensors
+from gapsvm.models.files import read_model
+from gapsvm.training.checkpoint import save_tree
 
 SLOW = ("--method", "sdca", "--lam", "1e-6", "--gap", "1e-5", "--dtype", "float64")
 """Takes SDCA a few hundred passes on the small data."""

@@ -11,7 +11,7 @@ from problems import matrix, targets
 from gapsvm import Subgradient, write_svmlight
 from gapsvm.cli import main
 from gapsvm.cli.fit import _PLAIN_BATCHES, _PLAIN_ENDS, solver_for
-from gapsvm.modelfile import read_model
+from gapsvm.models.files import read_model
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ import pytest
 from commands import Command
 
 import gapsvm
-from gapsvm.data.tensors import read_tensors, write_tensors
+from gapsvm.io.tensors import read_tensors, write_tensors
 
 
 def test_missing_file(fails: Command, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from commands import Command, same_bits
 
 import gapsvm
-from gapsvm.modelfile import LinearModel, read_model
+from gapsvm.models.files import LinearModel, read_model
 
 MARGIN = ["hinge", "squared_hinge", "smoothed_hinge", "logistic"]
 ROUNDING = 1e-12

@@ -12,7 +12,7 @@ from commands import Command
 
 import gapsvm
 from gapsvm.cli import inspect
-from gapsvm.spectral import batch_worth_using, beta
+from gapsvm.rows.spectral import batch_worth_using, beta
 
 STATED = re.compile(r"σ² .* \((exact|upper bound, to \S+ %)\)")
 

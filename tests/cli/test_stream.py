@@ -16,7 +16,7 @@ import pytest
 from commands import Command, rows_and_scores, same_bits
 
 import gapsvm
-from gapsvm.modelfile import read_model
+from gapsvm.models.files import read_model
 
 BOUNDED = """
 import sys
@@ -68,7 +68,7 @@ def test_the_model_is_that_of_the_estimator(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Whatever the blocks are in which the file is read."""
-    monkeypatch.setattr("gapsvm.data.svmlight._CHUNK_BYTES", 1000)
+    monkeypatch.setattr("gapsvm.io.svmlight._CHUNK_BYTES", 1000)
     X, scores = rows_and_scores()
     y = np.digitize(scores, [0.8] if kind == "two" else [-1.0, 1.5]) + 4
     path = tmp_path / "rows.svm"
@@ -152,7 +152,7 @@ def test_methods_and_averages(method: str, average: str, streamed: Any, two_clas
 def test_columns_grow_and_may_start_at_zero(
     streamed: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gapsvm.data.svmlight._CHUNK_BYTES", 40)
+    monkeypatch.setattr("gapsvm.io.svmlight._CHUNK_BYTES", 40)
     path = tmp_path / "grows.svm"
     lines = [f"{(-1) ** k} {k + 1}:1 {k + 3}:0.5\n" for k in range(60)]
     path.write_text("".join(lines))

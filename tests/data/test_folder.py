@@ -16,11 +16,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gapsvm.data import folder as folders
-from gapsvm.data import svmlight
-from gapsvm.data.files import load_data
-from gapsvm.data.folder import FolderError, convert, open_folder
-from gapsvm.data.svmlight import SvmlightError, read_svmlight
+from gapsvm.io import folder as folders
+from gapsvm.io import svmlight
+from gapsvm.io.files import load_data
+from gapsvm.io.folder import FolderError, convert, open_folder
+from gapsvm.io.svmlight import SvmlightError, read_svmlight
 
 PLAIN = b"1 1:0.5 3:-2\n-1 2:1e-3\n"
 
@@ -178,7 +178,7 @@ def test_an_interrupt_leaves_no_folder(tmp_path):
 
 KILLED = """
 import os, signal, sys
-from gapsvm.data.folder import convert
+from gapsvm.io.folder import convert
 
 convert(sys.argv[1], sys.argv[2], progress=lambda *_: os.kill(os.getpid(), signal.SIGKILL))
 """
@@ -207,7 +207,7 @@ def test_nothing_is_copied(tmp_path):
         assert not array.flags.writeable
         assert not array.flags.owndata
         assert isinstance(array.base, np.memmap)
-    from gapsvm.data.matrix import as_rows
+    from gapsvm.rows.matrix import as_rows
 
     rows = as_rows(X)
     assert rows.note is None
@@ -217,8 +217,8 @@ def test_nothing_is_copied(tmp_path):
 
 
 def test_a_fit_from_a_folder_is_the_fit_from_the_text(tmp_path):
-    from gapsvm.losses import get_loss
-    from gapsvm.train import Options, train_all
+    from gapsvm.losses.family import get_loss
+    from gapsvm.training.train import Options, train_all
 
     text = random_text()
     convert(text, tmp_path / "a", dtype=np.float64)
@@ -307,7 +307,7 @@ def test_damaged_arrays(tmp_path):
 
 
 def test_indices_are_checked_before_use(tmp_path):
-    from gapsvm.modelfile import LinearModel
+    from gapsvm.models.files import LinearModel
 
     convert(PLAIN, tmp_path / "a")
     path = tmp_path / "a" / "indices.npy"
@@ -348,8 +348,8 @@ def test_load_data_from_text_and_folder(tmp_path):
 
 LIMITED = """
 import resource, sys
-from gapsvm.data.folder import convert, open_folder
-from gapsvm.data.svmlight import read_svmlight
+from gapsvm.io.folder import convert, open_folder
+from gapsvm.io.svmlight import read_svmlight
 
 read_svmlight(b"1 1:1")  # compiled and mapped before the limit is set
 used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()

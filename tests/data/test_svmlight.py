@@ -21,8 +21,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 
-from gapsvm.data import svmlight
-from gapsvm.data.svmlight import SvmlightError, read_svmlight, write_svmlight
+from gapsvm.io import svmlight
+from gapsvm.io.svmlight import SvmlightError, read_svmlight, write_svmlight
 
 FUZZ = settings(deadline=None, max_examples=200)
 PLAIN = b"1 1:0.5 3:-2\n-1 2:1e-3\n"
@@ -579,7 +579,7 @@ def test_a_missing_folder_is_named(tmp_path):
 # -- imports ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("module", ["gapsvm.data.svmlight", "gapsvm.datasets"])
+@pytest.mark.parametrize("module", ["gapsvm.io.svmlight", "gapsvm.datasets"])
 def test_import_is_light(module):
     script = f"import sys, {module}; assert not {{'numba', 'sklearn'}} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", script], check=True)

@@ -8,8 +8,8 @@ import sys
 import numpy as np
 import pytest
 
-from gapsvm.data.files import load_data
-from gapsvm.data.tables import TableError, read_table
+from gapsvm.io.files import load_data
+from gapsvm.io.tables import TableError, read_table
 
 polars = pytest.importorskip("polars")
 

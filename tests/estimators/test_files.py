@@ -10,7 +10,13 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from gapsvm.estimators.files import load_model, save_model
 from gapsvm.estimators.linear import LinearSVC, LinearSVR
-from gapsvm.modelfile import LinearModel, ModelFormatError, read_model, write_liblinear, write_model
+from gapsvm.models.files import (
+    LinearModel,
+    ModelFormatError,
+    read_model,
+    write_liblinear,
+    write_model,
+)
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(60, 4))

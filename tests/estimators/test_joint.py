@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
 from gapsvm import LinearSVC, MulticlassSubgradient, load_model, save_model
-from gapsvm.multiclass import MulticlassProblem
+from gapsvm.problems.multiclass import MulticlassProblem
 
 X = matrix(80, 5)
 SCORES = X @ np.random.default_rng(0).normal(size=(5, 3)) + np.random.default_rng(1).normal(

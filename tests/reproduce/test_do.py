@@ -17,7 +17,7 @@ from gapsvm.reproduce.do.table1 import Result, passes_to
 from gapsvm.reproduce.do.table1_report import STATEMENTS, text
 from gapsvm.reproduce.framework import Bench
 from gapsvm.reproduce.linear import load, problem_of, watched
-from gapsvm.solvers.subgradient import Subgradient
+from gapsvm.solvers.subgradient.solver import Subgradient
 
 NAMES = ("do-table1", "do-fig1", "do-fig2")
 

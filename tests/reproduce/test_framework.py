@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gapsvm.losses import get_loss
-from gapsvm.problem import LinearProblem
+from gapsvm.losses.family import get_loss
+from gapsvm.problems.linear import LinearProblem
 from gapsvm.reproduce import framework
 from gapsvm.reproduce.framework import Bench, Experiment, Options, Row, run
 

@@ -24,7 +24,7 @@ from gapsvm.reproduce.pegasos import (
     flat,
     peers,
 )
-from gapsvm.rules import ConstantRule
+from gapsvm.solvers.subgradient.rules import ConstantRule
 
 NAMES = (
     "pegasos-table1",

@@ -14,7 +14,7 @@ import pytest
 
 from gapsvm.backends import get_backend
 from gapsvm.cli import main
-from gapsvm.problem import Iterate
+from gapsvm.problems.linear import Iterate
 from gapsvm.reproduce import EXPERIMENTS, Options, linear
 from gapsvm.reproduce.framework import Bench
 from gapsvm.reproduce.takac import figure1, figure2, tasks

@@ -10,9 +10,9 @@ from problems import BIASES, LAYOUTS, LOSS_NAMES, matrix, objective, problem, ta
 
 from gapsvm import SDCA, AcceleratedSDCA, LinearProblem, get_loss, solve
 from gapsvm.backends import get_backend
-from gapsvm.checkpoint import fingerprint, load_checkpoint, save_checkpoint
-from gapsvm.solvers.accelerated import _objective
-from gapsvm.train import Options, train
+from gapsvm.solvers.sdca.accelerated import _objective
+from gapsvm.training.checkpoint import fingerprint, load_checkpoint, save_checkpoint
+from gapsvm.training.train import Options, train
 
 CPU = get_backend("cpu")
 

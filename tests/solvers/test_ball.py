@@ -20,10 +20,10 @@ from gapsvm import (
     get_loss,
     solve,
 )
-from gapsvm.bounds import do_theorem2_iterations
-from gapsvm.checkpoint import fingerprint
-from gapsvm.rules import RULES, WITHOUT_LAM
-from gapsvm.train import Options, plan
+from gapsvm.solvers.subgradient.rules import RULES, WITHOUT_LAM
+from gapsvm.theory.bounds import do_theorem2_iterations
+from gapsvm.training.checkpoint import fingerprint
+from gapsvm.training.train import Options, plan
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)

@@ -21,9 +21,9 @@ from gapsvm import (
     solve,
 )
 from gapsvm.backends import get_backend
-from gapsvm.checkpoint import fingerprint, load_checkpoint, save_checkpoint
 from gapsvm.cli import main
 from gapsvm.cli.fit import with_bias_step
+from gapsvm.training.checkpoint import fingerprint, load_checkpoint, save_checkpoint
 
 CPU, REFERENCE = get_backend("cpu"), get_backend("reference")
 every_loss = pytest.mark.parametrize("name", LOSS_NAMES)

@@ -9,8 +9,8 @@ from problems import BIASES, LAYOUTS, LOSS_NAMES, problem
 
 from gapsvm import SDCA, LinearProblem, get_loss, solve
 from gapsvm.backends import get_backend
-from gapsvm.solvers import blocks
-from gapsvm.solvers.dual import bias_ratio
+from gapsvm.solvers.sdca import blocks
+from gapsvm.solvers.sdca.serial import bias_ratio
 
 TWO = get_backend("cpu", 2)
 

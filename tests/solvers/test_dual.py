@@ -158,8 +158,8 @@ def test_single_precision_weights_reach_any_usual_gap(layout, bias, gap):
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_threads_change_nothing(layout, monkeypatch):
     """Several parts of a screening and of a certificate."""
-    monkeypatch.setattr("gapsvm.solvers.dual._PART_VALUES", 200_000)
-    monkeypatch.setattr("gapsvm.problem._PART_VALUES", 200_000)
+    monkeypatch.setattr("gapsvm.solvers.sdca.serial._PART_VALUES", 200_000)
+    monkeypatch.setattr("gapsvm.problems.linear._PART_VALUES", 200_000)
     rng = np.random.default_rng(0)
     X = rng.normal(size=(40_000, 30)).astype(np.float32)
     y = np.where(X[:, 0] + rng.normal(size=40_000) > 0, 1.0, -1.0)

@@ -16,8 +16,8 @@ from problems import problem
 
 from gapsvm import SDCA, InteriorPoint, Pegasos, Status, solve
 from gapsvm.backends import get_backend
-from gapsvm.solvers.base import deferred_interrupt
-from gapsvm.trace import Certificate, Progress
+from gapsvm.solvers.loop import deferred_interrupt
+from gapsvm.solvers.trace import Certificate, Progress
 
 
 @dataclass

@@ -7,7 +7,7 @@ import pickle
 import numpy as np
 import pytest
 
-from gapsvm.solvers.memory import row_table, zeros
+from gapsvm.backends.memory import row_table, zeros
 
 
 @pytest.mark.parametrize("size", [0, 1, 7, 8, 1000, 1 << 20])

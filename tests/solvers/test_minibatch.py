@@ -10,11 +10,11 @@ from problems import BIASES, LAYOUTS, LOSS_NAMES, dual_objective, matrix, proble
 
 from gapsvm import SDCA, LinearProblem, LinearSVC, MiniBatchSDCA, get_loss, solve
 from gapsvm.backends import get_backend
-from gapsvm.bounds import takac_theorem2_counts
-from gapsvm.solvers.minibatch import RULES
-from gapsvm.solvers.orders import new_order
-from gapsvm.spectral import beta, sigma2
-from gapsvm.train import Options, train
+from gapsvm.rows.spectral import beta, sigma2
+from gapsvm.solvers.minibatch.solver import RULES
+from gapsvm.solvers.row_order import new_order
+from gapsvm.theory.bounds import takac_theorem2_counts
+from gapsvm.training.train import Options, train
 
 CPU = get_backend("cpu")
 

@@ -12,10 +12,15 @@ from sklearn.svm import LinearSVC
 
 from gapsvm import LinearProblem, MulticlassProblem, MulticlassSubgradient, get_loss, solve
 from gapsvm.backends import get_backend
-from gapsvm.checkpoint import CheckpointError, fingerprint, load_checkpoint, save_checkpoint
-from gapsvm.data.svmlight import read_svmlight
-from gapsvm.multiclass import MULTICLASS_LOSSES, MulticlassIterate
-from gapsvm.rules import RULES
+from gapsvm.io.svmlight import read_svmlight
+from gapsvm.problems.multiclass import MULTICLASS_LOSSES, MulticlassIterate
+from gapsvm.solvers.subgradient.rules import RULES
+from gapsvm.training.checkpoint import (
+    CheckpointError,
+    fingerprint,
+    load_checkpoint,
+    save_checkpoint,
+)
 
 K = 3
 BACKEND = get_backend("cpu")

@@ -7,9 +7,9 @@ import pytest
 
 from gapsvm import SDCA, LinearProblem, get_loss, solve
 from gapsvm.backends import get_backend
-from gapsvm.data.matrix import Rows
-from gapsvm.solvers import orders
-from gapsvm.solvers.orders import expect_rows, new_order
+from gapsvm.rows.matrix import Rows
+from gapsvm.solvers import row_order as orders
+from gapsvm.solvers.row_order import expect_rows, new_order
 
 BACKENDS = [get_backend("cpu"), get_backend("reference")]
 

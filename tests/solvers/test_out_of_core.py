@@ -12,7 +12,7 @@ import pytest
 
 import gapsvm
 from gapsvm import SDCA, LinearProblem, get_loss, solve
-from gapsvm.data.folder import convert, open_folder
+from gapsvm.io.folder import convert, open_folder
 
 LAM, GAP = 1e-3, 1e-3
 
@@ -20,7 +20,7 @@ LIMITED = """
 import json, re, resource, sys
 import numpy as np
 from gapsvm import SDCA, LinearProblem, get_loss, solve
-from gapsvm.data.folder import open_folder
+from gapsvm.io.folder import open_folder
 
 folder, lam, gap = sys.argv[1], *map(float, sys.argv[2:])
 

@@ -10,10 +10,10 @@ from problems import BIASES, LAYOUTS, LOSS_NAMES, drawn, matrix, problem, target
 
 from gapsvm import LinearProblem, LinearSVC, Status, Subgradient, get_loss, solve
 from gapsvm.backends import get_backend
-from gapsvm.bounds import balanced_tau, bartlett_tau, do_phase_iterations, do_theorem2_tau
-from gapsvm.rules import RULES, ConstantRule, NormaRule
-from gapsvm.solvers.subgradient import SAMPLERS
-from gapsvm.train import SUBGRADIENT
+from gapsvm.solvers.subgradient.rules import RULES, ConstantRule, NormaRule
+from gapsvm.solvers.subgradient.solver import SAMPLERS
+from gapsvm.theory.bounds import balanced_tau, bartlett_tau, do_phase_iterations, do_theorem2_tau
+from gapsvm.training.train import SUBGRADIENT
 
 CPU = get_backend("cpu")
 T, LAM = 40, 0.05

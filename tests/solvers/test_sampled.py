@@ -10,9 +10,9 @@ from problems import matrix, objective, problem
 
 from gapsvm import InteriorPoint, LinearSVC, Status, Subgradient, get_loss, solve
 from gapsvm.backends import get_backend
-from gapsvm.bounds import pegasos_footnote1_rows, pegasos_lemma3_iterations
-from gapsvm.checkpoint import fingerprint, load_checkpoint, save_checkpoint
-from gapsvm.problem import LinearProblem
+from gapsvm.problems.linear import LinearProblem
+from gapsvm.theory.bounds import pegasos_footnote1_rows, pegasos_lemma3_iterations
+from gapsvm.training.checkpoint import fingerprint, load_checkpoint, save_checkpoint
 
 CPU = get_backend("cpu")
 

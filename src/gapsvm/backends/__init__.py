@@ -14,7 +14,10 @@ from functools import cache
 from types import ModuleType
 from typing import Any
 
-_MODULES = {"cpu": "gapsvm.backends.cpu.functions", "reference": "gapsvm.backends.reference"}
+_MODULES = {
+    "cpu": "gapsvm.backends.numba.functions",
+    "reference": "gapsvm.backends.reference.functions",
+}
 
 
 @dataclass(frozen=True)

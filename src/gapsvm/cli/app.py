@@ -413,7 +413,7 @@ def fit(
             "must be positive and finite, got 0; 0 needs --radius", param_hint="'--lam'"
         )
     from gapsvm.cli.fit import FitRequest, run_fit, solver_for, with_bias_step
-    from gapsvm.train import Options
+    from gapsvm.training.train import Options
 
     batches = {
         "batch_size": batch_size if batch_size == "auto" else int(batch_size),

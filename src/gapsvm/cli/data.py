@@ -13,8 +13,8 @@ from rich.text import Text
 
 from gapsvm import datasets
 from gapsvm.cli.files import check_new_folder
-from gapsvm.data.folder import convert
-from gapsvm.data.tables import is_table
+from gapsvm.io.folder import convert
+from gapsvm.io.tables import is_table
 
 
 def run_data(name: str | None, folder: Path | None) -> None:

@@ -11,10 +11,10 @@ from rich.console import Console
 from gapsvm.cli.figures import convergence_plot
 from gapsvm.cli.tables import certificate_table
 from gapsvm.datasets import load
-from gapsvm.losses import get_loss
-from gapsvm.problem import LinearProblem
-from gapsvm.progress import ProgressBar
-from gapsvm.train import Options, train
+from gapsvm.losses.family import get_loss
+from gapsvm.problems.linear import LinearProblem
+from gapsvm.training.progress import ProgressBar
+from gapsvm.training.train import Options, train
 
 
 def run_demo(gap: float, lam: float, plot: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from gapsvm.trace import Record
+from gapsvm.solvers.trace import Record
 
 
 def convergence_plot(traces: Mapping[str, Sequence[Record]], path: Path, *, title: str) -> None:

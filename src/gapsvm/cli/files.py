@@ -6,8 +6,8 @@ import os
 import sys
 from pathlib import Path
 
-from gapsvm.data.atomic import replacing, temporary_neighbour
-from gapsvm.data.tables import SUFFIXES, is_table
+from gapsvm.io.atomic import replacing, temporary_neighbour
+from gapsvm.io.tables import SUFFIXES, is_table
 
 
 def label_column(label: str | None, *data: Path | None) -> str | int | None:

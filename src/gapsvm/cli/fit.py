@@ -17,21 +17,21 @@ import numpy as np
 from rich.console import Console
 
 from gapsvm.backends import get_backend
-from gapsvm.checkpoint import CheckpointError, fingerprint, load_tree, save_tree
 from gapsvm.cli.files import check_target, followed, is_stream, label_column, write_text
 from gapsvm.cli.tables import certificate_table
-from gapsvm.data.files import load_data
-from gapsvm.data.matrix import checked_rows
-from gapsvm.losses import Loss, get_loss
-from gapsvm.modelfile import LinearModel, write_liblinear, write_model
-from gapsvm.problem import Bias, LinearProblem, check_weights
-from gapsvm.progress import ProgressBar
-from gapsvm.solvers.dual import SDCA
-from gapsvm.solvers.minibatch import MiniBatchSDCA
+from gapsvm.io.files import load_data
+from gapsvm.losses.family import Loss, get_loss
+from gapsvm.models.files import LinearModel, write_liblinear, write_model
+from gapsvm.problems.linear import Bias, LinearProblem, check_weights
+from gapsvm.rows.matrix import checked_rows
+from gapsvm.solvers.minibatch.solver import MiniBatchSDCA
 from gapsvm.solvers.outer_bias import OuterBias
-from gapsvm.solvers.subgradient import Subgradient
-from gapsvm.trace import Checkpoint, Record, Status
-from gapsvm.train import SUBGRADIENT, Fit, Options, Training, subgradient, train_all
+from gapsvm.solvers.sdca.serial import SDCA
+from gapsvm.solvers.subgradient.solver import Subgradient
+from gapsvm.solvers.trace import Checkpoint, Record, Status
+from gapsvm.training.checkpoint import CheckpointError, fingerprint, load_tree, save_tree
+from gapsvm.training.progress import ProgressBar
+from gapsvm.training.train import SUBGRADIENT, Fit, Options, Training, subgradient, train_all
 
 _PLAIN: Any = {"highlight": False, "markup": False, "soft_wrap": True}
 CERTIFIED, BUDGET_ENDED = 0, 2

@@ -11,9 +11,9 @@ from rich.console import Console
 from rich.table import Table
 
 from gapsvm.cli.files import label_column
-from gapsvm.data.files import LoadedData, load_data
-from gapsvm.losses import get_loss
-from gapsvm.path import PathPoint, svm_path
+from gapsvm.io.files import LoadedData, load_data
+from gapsvm.losses.family import get_loss
+from gapsvm.training.path import PathPoint, svm_path
 
 
 def run_path(

@@ -11,9 +11,9 @@ import numpy as np
 from rich.console import Console
 
 from gapsvm.cli.files import check_target, label_column, write_text
-from gapsvm.data.files import load_data
-from gapsvm.data.tables import is_table
-from gapsvm.modelfile import read_model
+from gapsvm.io.files import load_data
+from gapsvm.io.tables import is_table
+from gapsvm.models.files import read_model
 
 
 def run_predict(

@@ -19,14 +19,14 @@ from rich.table import Table
 
 from gapsvm.cli.files import check_target, followed
 from gapsvm.cli.fit import BUDGET_ENDED, CERTIFIED, _check_liblinear, _writer
-from gapsvm.data.folder import open_folder
-from gapsvm.data.svmlight import SvmlightReader
-from gapsvm.data.tables import is_table
-from gapsvm.losses import get_loss
-from gapsvm.modelfile import LinearModel, write_liblinear
-from gapsvm.online import OnlineLearner
-from gapsvm.problem import Bias
-from gapsvm.solvers.base import deferred_interrupt
+from gapsvm.io.folder import open_folder
+from gapsvm.io.svmlight import SvmlightReader
+from gapsvm.io.tables import is_table
+from gapsvm.losses.family import get_loss
+from gapsvm.models.files import LinearModel, write_liblinear
+from gapsvm.problems.linear import Bias
+from gapsvm.solvers.loop import deferred_interrupt
+from gapsvm.training.online import OnlineLearner
 
 _PLAIN: Any = {"highlight": False, "markup": False, "soft_wrap": True}
 _LAM = 1e-4

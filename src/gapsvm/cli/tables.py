@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rich.table import Table
 
-from gapsvm.train import Fit
+from gapsvm.training.train import Fit
 
 
 def certificate_table(fit: Fit, seconds: float) -> Table:

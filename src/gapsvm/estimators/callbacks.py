@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from gapsvm.trace import Callback, Record
+from gapsvm.solvers.trace import Callback, Record
 
 try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks

@@ -11,8 +11,8 @@ import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
 from gapsvm.estimators.linear import LinearSVC, LinearSVR
-from gapsvm.modelfile import LinearModel, ModelFormatError, read_model, write_model
-from gapsvm.trace import Status
+from gapsvm.models.files import LinearModel, ModelFormatError, read_model, write_model
+from gapsvm.solvers.trace import Status
 
 _ESTIMATORS: dict[str, Any] = {"LinearSVC": LinearSVC, "LinearSVR": LinearSVR}
 

@@ -21,7 +21,6 @@ from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
-from gapsvm.data.matrix import copy_note
 from gapsvm.estimators.callbacks import (
     WRAPPER_FRAMES,
     CallbackBridge,
@@ -29,14 +28,15 @@ from gapsvm.estimators.callbacks import (
     with_callbacks,
 )
 from gapsvm.estimators.probabilities import ProbabilitiesMixin
-from gapsvm.losses import get_loss
-from gapsvm.multiclass import MulticlassIterate, MulticlassProblem
-from gapsvm.problem import Bias, Iterate, check_weights
-from gapsvm.progress import ProgressBar
-from gapsvm.solvers.minibatch import RULES
-from gapsvm.solvers.multiclass import MulticlassSubgradient
-from gapsvm.trace import Callback, Status
-from gapsvm.train import METHODS, PRIMAL, SUBGRADIENT, Fit, Options, train, train_all
+from gapsvm.losses.family import get_loss
+from gapsvm.problems.linear import Bias, Iterate, check_weights
+from gapsvm.problems.multiclass import MulticlassIterate, MulticlassProblem
+from gapsvm.rows.matrix import copy_note
+from gapsvm.solvers.minibatch.solver import RULES
+from gapsvm.solvers.subgradient.multiclass import MulticlassSubgradient
+from gapsvm.solvers.trace import Callback, Status
+from gapsvm.training.progress import ProgressBar
+from gapsvm.training.train import METHODS, PRIMAL, SUBGRADIENT, Fit, Options, train, train_all
 
 _JOINT_LOSSES = {"hinge": "crammer_singer", "logistic": "multinomial"}
 _JOINT_METHODS = tuple(method for method in SUBGRADIENT if method != "optimistic")
@@ -323,7 +323,7 @@ class LinearSVC(ProbabilitiesMixin, ClassifierMixin, _LinearModel):
 "proximal", "optimistic"} or a solver, default="auto"
         "accelerated" is SDCA for weak regularisation (a large C), "interior" is exact, for few
         features or few rows (Newton's method, if the loss is logistic).  The last six are
-        subgradient methods and differ in their step rule (``gapsvm.rules``).  ``method_`` says
+        subgradient methods and differ in their step rule (``gapsvm.solvers.subgradient.rules``).  ``method_`` says
         which one produced the model.  A solver such as
         ``MiniBatchSDCA(rule="aggressive", batch_size=64, staleness=2)`` is taken as it is.
     batch_size : int or "auto", default=1

@@ -13,9 +13,9 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from gapsvm.estimators.probabilities import ProbabilitiesMixin
-from gapsvm.losses import Loss, get_loss
-from gapsvm.online import HORIZON, STREAM_RULES, OnlineLearner
-from gapsvm.problem import check_weights
+from gapsvm.losses.family import Loss, get_loss
+from gapsvm.problems.linear import check_weights
+from gapsvm.training.online import HORIZON, STREAM_RULES, OnlineLearner
 
 
 class _OnlineModel(BaseEstimator):
@@ -149,7 +149,7 @@ class OnlineSVC(ProbabilitiesMixin, ClassifierMixin, _OnlineModel):
         λ, where the objective is the expected loss + (λ/2)‖w‖².
     rule : {"auto", "pegasos", "norma", "sgd", "adaptive", "proximal", "bound", "optimistic"}, \
 default="auto"
-        The lengths of the steps, see ``gapsvm.rules``.  The norms that some need are the largest
+        The lengths of the steps, see ``gapsvm.solvers.subgradient.rules``.  The norms that some need are the largest
         so far.  "auto" is proximal, and sgd for the losses of ``OnlineSVR`` that are not squared.
     batch_size : int, default=1
         Consecutive rows that step together; the last ones of a call may be fewer.

@@ -21,13 +21,13 @@ from pathlib import Path
 from typing import Any
 
 from gapsvm import __version__, datasets
-from gapsvm.data.atomic import replacing
-from gapsvm.problem import LinearProblem
-from gapsvm.solvers.base import deferred_interrupt
-from gapsvm.solvers.normal import one_blas_thread
-from gapsvm.trace import Status
-from gapsvm.train import Options as TrainOptions
-from gapsvm.train import train
+from gapsvm.io.atomic import replacing
+from gapsvm.problems.linear import LinearProblem
+from gapsvm.solvers.loop import deferred_interrupt
+from gapsvm.solvers.newton.normal_equations import one_blas_thread
+from gapsvm.solvers.trace import Status
+from gapsvm.training.train import Options as TrainOptions
+from gapsvm.training.train import train
 
 Row = dict[str, Any]
 """One line of a measurement: numbers and words by column."""

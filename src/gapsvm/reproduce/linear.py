@@ -12,12 +12,12 @@ import numpy as np
 
 from gapsvm import datasets
 from gapsvm.backends import Backend, get_backend
-from gapsvm.data.matrix import Rows, checked_rows
-from gapsvm.losses import get_loss
-from gapsvm.problem import LinearProblem
+from gapsvm.losses.family import get_loss
+from gapsvm.problems.linear import LinearProblem
 from gapsvm.reproduce import style
 from gapsvm.reproduce.framework import Bench, Options, Row, as_numbers
-from gapsvm.solvers.subgradient import Subgradient
+from gapsvm.rows.matrix import Rows, checked_rows
+from gapsvm.solvers.subgradient.solver import Subgradient
 
 SPLIT_SEED = 0
 Part = Literal["files", "first", "split"]

@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 
 from gapsvm.backends import Backend
-from gapsvm.problem import Iterate, LinearProblem
-from gapsvm.solvers.dual import SDCA, SDCAState
-from gapsvm.solvers.subgradient import Subgradient, SubgradientState
-from gapsvm.trace import Progress
+from gapsvm.problems.linear import Iterate, LinearProblem
+from gapsvm.solvers.sdca.serial import SDCA, SDCAState
+from gapsvm.solvers.subgradient.solver import Subgradient, SubgradientState
+from gapsvm.solvers.trace import Progress
 
 _OLD_VISITS = 1e-3
 """What the visits of a row count for when b has moved since."""

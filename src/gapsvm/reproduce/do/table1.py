@@ -10,7 +10,7 @@ from statistics import median
 
 import numpy as np
 
-from gapsvm.problem import LinearProblem
+from gapsvm.problems.linear import LinearProblem
 from gapsvm.reproduce.do.tasks import (
     BY_NAME,
     METHODS,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from gapsvm.reproduce import style
 from gapsvm.reproduce.framework import Bench, Options
 from gapsvm.reproduce.linear import Look, Task, TaskCell, problem_of, watched
-from gapsvm.solvers.subgradient import Subgradient
+from gapsvm.solvers.subgradient.solver import Subgradient
 
 PAPER = "Do 2009"
 PASSES, QUICK_PASSES = 100, 15

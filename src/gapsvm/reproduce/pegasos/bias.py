@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from gapsvm.backends import get_backend
-from gapsvm.losses import get_loss
-from gapsvm.problem import Bias, LinearProblem
+from gapsvm.losses.family import get_loss
+from gapsvm.problems.linear import Bias, LinearProblem
 from gapsvm.reproduce import style
 from gapsvm.reproduce.framework import Bench, Options, Row, markdown_table
 from gapsvm.reproduce.linear import (
@@ -29,9 +29,9 @@ from gapsvm.reproduce.linear import (
     title,
 )
 from gapsvm.reproduce.pegasos.tasks import PAPER, QUICK
-from gapsvm.solvers.dual import SDCA
 from gapsvm.solvers.outer_bias import OuterBias
-from gapsvm.solvers.subgradient import Subgradient
+from gapsvm.solvers.sdca.serial import SDCA
+from gapsvm.solvers.subgradient.solver import Subgradient
 
 TASKS = (
     Task("w8a", "w8a", "max", 1e-5, 49_749),

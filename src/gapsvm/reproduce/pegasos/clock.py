@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from gapsvm.backends import get_backend
-from gapsvm.problem import LinearProblem
+from gapsvm.problems.linear import LinearProblem
 from gapsvm.reproduce import style
 from gapsvm.reproduce.framework import Bench
-from gapsvm.solvers.dual import SDCA
-from gapsvm.solvers.subgradient import Pegasos
+from gapsvm.solvers.sdca.serial import SDCA
+from gapsvm.solvers.subgradient.solver import Pegasos
 
 METHODS = ("pegasos", "sdca")
 LABELS = {"pegasos": "Pegasos", "sdca": "SDCA"}

@@ -29,7 +29,7 @@ from gapsvm.reproduce.linear import (
     watched,
 )
 from gapsvm.reproduce.pegasos.tasks import BY_NAME, PAPER, task_of
-from gapsvm.solvers.subgradient import Pegasos
+from gapsvm.solvers.subgradient.solver import Pegasos
 
 FIXED, FIXED_QUICK = (2**15, 2**18, 2**21), (2**12, 2**14, 2**16)
 """kT of the first panel."""

@@ -28,7 +28,7 @@ from gapsvm.reproduce.linear import (
     watched,
 )
 from gapsvm.reproduce.pegasos.tasks import BY_NAME, PAPER, task_of
-from gapsvm.solvers.subgradient import Pegasos
+from gapsvm.solvers.subgradient.solver import Pegasos
 
 SAMPLERS = ("multisets", "fixed", "permutation")
 LABELS = {

@@ -31,8 +31,8 @@ from gapsvm.reproduce.linear import (
     watched,
 )
 from gapsvm.reproduce.pegasos.tasks import BY_NAME, PAPER, task_of
-from gapsvm.rules import ConstantRule
-from gapsvm.solvers.subgradient import Subgradient
+from gapsvm.solvers.subgradient.rules import ConstantRule
+from gapsvm.solvers.subgradient.solver import Subgradient
 
 LAM = 2e-4
 ETAS = (0.001, 0.01, 0.1, 1.0, 10.0)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from gapsvm.backends import get_backend
-from gapsvm.problem import LinearProblem
+from gapsvm.problems.linear import LinearProblem
 from gapsvm.reproduce import style
 from gapsvm.reproduce.framework import Bench, Options, Row, markdown_table
 from gapsvm.reproduce.linear import (

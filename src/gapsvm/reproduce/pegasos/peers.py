@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from gapsvm.problem import LinearProblem
+from gapsvm.problems.linear import LinearProblem
 from gapsvm.reproduce import style
 from gapsvm.reproduce.framework import Bench
 from gapsvm.reproduce.pegasos.clock import Point

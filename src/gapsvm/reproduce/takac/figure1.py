@@ -24,7 +24,7 @@ from gapsvm.reproduce.takac.tasks import (
     tasks,
     weights,
 )
-from gapsvm.spectral import beta
+from gapsvm.rows.spectral import beta
 
 FIRST_LOOK = 0.25
 """Passes before the first evaluation."""

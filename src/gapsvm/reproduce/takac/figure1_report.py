@@ -22,7 +22,7 @@ from gapsvm.reproduce.takac.figure1 import (
     counts_of,
 )
 from gapsvm.reproduce.takac.tasks import FACTOR, LABELS, LOOKS, METHODS, PAPER, TARGET
-from gapsvm.spectral import beta
+from gapsvm.rows.spectral import beta
 
 
 def report(folder: Path, rows: list[Row], options: Options) -> None:

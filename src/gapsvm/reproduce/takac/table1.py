@@ -11,7 +11,7 @@ from gapsvm.reproduce import style
 from gapsvm.reproduce.framework import Bench, Options, Row, as_numbers, markdown_table
 from gapsvm.reproduce.linear import TaskCell, about, heading, load, log2_axis, short, stand_in_note
 from gapsvm.reproduce.takac.tasks import BY_NAME, FACTOR, PAPER, sigma2_of, tasks
-from gapsvm.spectral import beta
+from gapsvm.rows.spectral import beta
 
 COLUMNS = ("test", "features", "percent", "sigma2")
 

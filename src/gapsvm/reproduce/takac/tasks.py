@@ -9,12 +9,12 @@ import numpy as np
 
 from gapsvm import datasets
 from gapsvm.backends import Backend, get_backend
-from gapsvm.problem import Iterate, LinearProblem
+from gapsvm.problems.linear import Iterate, LinearProblem
 from gapsvm.reproduce import linear, style
 from gapsvm.reproduce.framework import Bench, Options
-from gapsvm.solvers.minibatch import MiniBatchSDCA
-from gapsvm.solvers.subgradient import Pegasos
-from gapsvm.spectral import sigma2
+from gapsvm.rows.spectral import sigma2
+from gapsvm.solvers.minibatch.solver import MiniBatchSDCA
+from gapsvm.solvers.subgradient.solver import Pegasos
 
 PAPER = "Takáč 2013"
 TARGET = 1e-3

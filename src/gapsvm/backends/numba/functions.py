@@ -1,0 +1,61 @@
+"""The functions of the compiled backend, in one list."""
+
+from gapsvm.backends.numba.batch_bias import balanced_pulls, batch_bias_steps
+from gapsvm.backends.numba.evaluate import (
+    column_order,
+    combination,
+    evaluate,
+    gram_product,
+    margins,
+    sq_norms,
+)
+from gapsvm.backends.numba.gram import weighted_gram
+from gapsvm.backends.numba.interior import (
+    barrier_aims,
+    barrier_direction,
+    barrier_pull,
+    barrier_terms,
+)
+from gapsvm.backends.numba.minibatch import block_steps, minibatch_steps
+from gapsvm.backends.numba.multiclass import (
+    multiclass_combination,
+    multiclass_scores,
+    multiclass_steps,
+)
+from gapsvm.backends.numba.planes import plane_step
+from gapsvm.backends.numba.progressive import progressive_steps
+from gapsvm.backends.numba.sampling import draw_multisets, draw_subsets, interleave, shuffle
+from gapsvm.backends.numba.sdca import screen, sdca_passes, sdca_steps
+from gapsvm.backends.numba.subgradient import balance, subgradient_steps
+
+__all__ = [
+    "balance",
+    "balanced_pulls",
+    "barrier_aims",
+    "barrier_direction",
+    "barrier_pull",
+    "barrier_terms",
+    "batch_bias_steps",
+    "block_steps",
+    "column_order",
+    "combination",
+    "draw_multisets",
+    "draw_subsets",
+    "evaluate",
+    "gram_product",
+    "interleave",
+    "margins",
+    "minibatch_steps",
+    "multiclass_combination",
+    "multiclass_scores",
+    "multiclass_steps",
+    "plane_step",
+    "progressive_steps",
+    "screen",
+    "sdca_passes",
+    "sdca_steps",
+    "shuffle",
+    "sq_norms",
+    "subgradient_steps",
+    "weighted_gram",
+]

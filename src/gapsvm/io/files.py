@@ -1,0 +1,61 @@
+"""Any file of rows and labels, by whatever it is."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from gapsvm.io.folder import open_folder
+from gapsvm.io.svmlight import read_svmlight
+from gapsvm.io.tables import is_table, read_table
+
+
+class LoadedData(NamedTuple):
+    """What `load_data` returns: rows (dense or CSR) and labels."""
+
+    X: Any
+    y: np.ndarray
+
+
+def load_data(
+    path: str | os.PathLike[str],
+    *,
+    n_features: int | None = None,
+    dtype: Any = np.float64,
+    zero_based: bool | Literal["auto"] = "auto",
+    label: str | int | None = None,
+    threads: int = 1,
+) -> LoadedData:
+    """Read rows and labels from a folder, a table or svmlight text.
+
+    A folder is one made by ``gapsvm convert`` and is mapped, not read; names that end in .csv, .tsv
+    or .parquet are tables; everything else is svmlight text, plain or compressed.
+
+    Parameters
+    ----------
+    n_features
+        The number of columns that X must have; sparse rows may have used fewer.
+    dtype
+        float64 or float32.  A folder keeps the type it has.
+    zero_based, threads
+        For svmlight text; see `read_svmlight`.
+    label
+        For tables; see `read_table`.
+    """
+    path = Path(path)
+    if path.is_dir():
+        X, y, _ = open_folder(path)
+        if n_features is not None and X.shape[1] < n_features:
+            X.resize((X.shape[0], n_features))  # a wider shape over the same arrays
+    elif is_table(path):
+        X, y, _ = read_table(path, label=label, dtype=dtype)
+    else:
+        X, y, _ = read_svmlight(
+            path, n_features=n_features, dtype=dtype, zero_based=zero_based, threads=threads
+        )
+    if n_features is not None and X.shape[1] != n_features:
+        raise ValueError(f"{path} has {X.shape[1]} features, but {n_features} are expected")
+    return LoadedData(X, y)

@@ -1,0 +1,382 @@
+"""The linear problem: the only home of P, D, w(α) and the certificate.
+
+    P(w, b) = (1/S) Σ s_i φ(z_i) + (λ/2)‖w‖² + (λ/2ρ)b²      z_i = σ_i(⟨x_i, w⟩ + b)
+    D(α)    = −(1/S) Σ s_i φ*(−α_i) − (λ/2)‖w(α)‖² − (λρ/2)(Σ c_i α_i)²
+    w(α)    = Σ c_i α_i x_i,   b(α) = ρ Σ c_i α_i,   c_i = σ_i s_i/(λS),   S = Σ s_i
+
+σ_i = y_i for margin losses, 1 for response losses.  The bias is absent (ρ = 0), penalised (ρ > 0)
+or free: then it has no term in P, and Σ c_i α_i = 0 is a constraint of the dual.
+
+With a radius B, (w, b/√ρ) is confined to the ball ‖·‖ ≤ B and λ may be 0.  The penalty then has the
+conjugate max_{r ≤ B} r‖g‖ − (λ/2)r², g = (1/S) Σ s_i σ_i α_i (x_i, √ρ): it takes the place of the
+last two terms of D, and w(α) is the point of the ball that attains it.
+P(w, b) − D(α) ≥ P(w, b) − P* for any (w, b) and any feasible α.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+
+from gapsvm.backends import Backend, get_backend
+from gapsvm.losses.best_bias import best_bias
+from gapsvm.losses.family import Loss
+from gapsvm.rows.matrix import Rows, checked_rows
+from gapsvm.solvers.trace import Certificate
+
+Bias = Literal["none", "penalized", "free"]
+_ONE = np.ones(1)
+_PARTS, _PART_VALUES, _VALUES_PER_WEIGHT = 8, 2_000_000, 3
+"""A certificate looks at the rows in so many parts at most, each of so many stored values at least,
+and so many for each number of its own w(α)."""
+_SLICE_VALUES = 8_000_000
+"""Stored values visited between two looks at the clock: a few hundredths of a second."""
+
+
+@dataclass(frozen=True)
+class Iterate:
+    """A primal and a dual point; they need not belong together.  ``w`` None stands for w(α).
+
+    ``try_combination``: w(α) may be the better primal point; certify whichever of the two is.
+    """
+
+    w: Any
+    bias: float
+    alpha: Any
+    try_combination: bool = False
+
+
+class LinearProblem:
+    """A regularised linear model over rows that are never copied.
+
+    Parameters
+    ----------
+    X : array or sparse matrix, or ``Rows``
+        float32 or float64, dense in C order or CSR; see ``gapsvm.rows.matrix``.
+    y : array of float64
+        ±1 for margin losses, the response otherwise.
+    loss : Loss
+    lam : float
+        λ > 0; with a radius it may be 0.
+    sample_weight : array, optional
+        s_i ≥ 0 with a positive sum; 1 by default.
+    bias : "none", "penalized" or "free"
+    bias_scale : float
+        √ρ: value of the constant feature whose weight is penalised.
+    radius : float
+        B: the largest norm of w, a penalised bias included; infinite for any.
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        y: Any,
+        loss: Loss,
+        lam: float,
+        *,
+        sample_weight: Any = None,
+        bias: Bias = "none",
+        bias_scale: float = 1.0,
+        radius: float = np.inf,
+        backend: str | Backend = "cpu",
+    ) -> None:
+        self.rows: Rows = checked_rows(X, get_backend(backend))
+        self.y = np.ascontiguousarray(y, dtype=np.float64)
+        self.loss = loss
+        self.lam = float(lam)
+        self.radius = float(radius)
+        self.bias: Bias = bias
+        self.bias_ratio = float(bias_scale) ** 2 if bias == "penalized" else 0.0
+        self.weight = _ONE if sample_weight is None else np.ascontiguousarray(sample_weight, float)
+        if not 0 < bias_scale < np.inf:
+            raise ValueError(f"bias_scale must be positive and finite, got {bias_scale!r}")
+        n, _ = self.rows.shape
+        if self.y.shape != (n,):
+            raise ValueError(f"X has {n} rows but y has shape {self.y.shape}")
+        if not self.radius > 0:
+            raise ValueError(f"radius must be positive, got {radius!r}")
+        if not 0 < self.lam < np.inf and not (self.lam == 0 and self.radius < np.inf):
+            raise ValueError(
+                f"lam must be positive and finite, got {lam!r}; 0 needs a radius that is finite"
+            )
+        if not np.isfinite(self.y).all():
+            raise ValueError(f"y contains {_kind_of_bad(self.y)}")
+        if loss.kind == "margin" and not np.all(np.abs(self.y) == 1.0):
+            raise ValueError(f"loss {loss.name!r} needs labels -1 and +1")
+        if sample_weight is not None:
+            check_weights(self.weight, n)
+        self.total_weight = float(n if self.weight.size == 1 and n != 1 else self.weight.sum())
+
+    @property
+    def n_rows(self) -> int:
+        return self.rows.shape[0]
+
+    @property
+    def n_features(self) -> int:
+        return self.rows.shape[1]
+
+    @property
+    def sq_norms(self) -> Any:
+        """‖x_i‖²."""
+        return self.rows.sq_norms
+
+    @cached_property
+    def mean_sq_norm(self) -> float:
+        return float(np.mean(self.sq_norms))
+
+    @cached_property
+    def largest_sq_norm(self) -> float:
+        return float(np.max(self.sq_norms, initial=0.0))
+
+    @cached_property
+    def mean_abs_target(self) -> float:
+        """The mean of |t|: 1 for margin losses."""
+        return float(np.mean(np.abs(self.t)))
+
+    @property
+    def slice_rows(self) -> int:
+        return self.rows_for(_SLICE_VALUES)
+
+    def rows_for(self, values: int) -> int:
+        """How many rows cost about as much to visit as so many stored values."""
+        values_per_row = 8 + self.rows.n_stored // max(self.n_rows, 1)
+        return max(1, min(self.n_rows, values // values_per_row))
+
+    @property
+    def sign(self) -> Any:
+        """σ_i, one for all rows or one each."""
+        return self.y if self.loss.kind == "margin" else _ONE
+
+    @property
+    def t(self) -> Any:
+        """The fifth number of the loss, one for all rows or one each."""
+        return _ONE if self.loss.kind == "margin" else self.y
+
+    @property
+    def scale(self) -> float:
+        """1/(λS), the factor of c_i = σ_i s_i/(λS); with λ = 0 it is 1/S."""
+        return 1.0 / ((self.lam or 1.0) * self.total_weight)
+
+    @cached_property
+    def without_bias(self) -> LinearProblem:
+        """The same rows and loss with no bias: for solvers that hold one b and look for w."""
+        weight = None if self.weight is _ONE else self.weight
+        options: dict[str, Any] = {"sample_weight": weight, "radius": self.radius}
+        return LinearProblem(self.rows, self.y, self.loss, self.lam, **options)
+
+    @cached_property
+    def bias_at_zero(self) -> float:
+        """The best bias for w = 0; 0 where the bias is not free."""
+        if self.bias != "free":
+            return 0.0
+        if self.loss.kind == "response":
+            return self.best_bias(np.zeros(self.n_rows), 0.0)
+        # At w = 0 the rows of a class are alike: two of them stand for all.
+        positive = float(np.sum(self.weight * (self.y > 0)))
+        mass = np.array([positive, self.total_weight - positive])
+        return best_bias(self.loss.curve, np.zeros(2), np.array([1.0, -1.0]), _ONE, mass)
+
+    @cached_property
+    def primal_at_zero(self) -> float:
+        """P₀: the objective at w = 0 and the best bias; tolerances are relative to it."""
+        z = self.sign * self.bias_at_zero if self.bias == "free" else np.zeros(1)
+        values = np.broadcast_to(self.loss.curve.value(z, self.t), (self.n_rows,))
+        if self.weight.size == 1:
+            return float(values.mean()) if values.size else 0.0
+        return float(self.weight @ values / self.total_weight)
+
+    def best_bias(self, margins: Any, guess: float) -> float:
+        """The bias that minimises P for given ⟨x_i, w⟩; the middle of the interval if many do."""
+        return best_bias(self.loss.curve, margins, self.sign, self.t, self.weight, guess)
+
+    def refuse_radius(self, method: str) -> None:
+        """For the methods that need w(α) to be linear in α."""
+        if self.radius < np.inf:
+            raise ValueError(
+                f"method {method!r} cannot keep w in a ball; where a radius is given use a "
+                "subgradient method, such as 'proximal'"
+            )
+
+    def sampled_objective(self, rows: Any, w: Any, bias: float) -> float:
+        """P(w, b) with the mean loss of these rows, drawn uniformly, for that of all."""
+        X, per_row = self.rows.to_scipy(), (self.sign, self.t, self.weight)
+        total = 0.0
+        for first in range(0, len(rows), self.slice_rows):
+            part = rows[first : first + self.slice_rows]
+            sign, t, weight = (a if a.size == 1 else a[part] for a in per_row)
+            z = sign * (np.asarray(X[part] @ w).ravel() + bias)
+            total += float(np.sum(weight * self.loss.curve.value(z, t)))
+        mean = total / len(rows) * self.n_rows / self.total_weight
+        return mean + 0.5 * self.lam * self._square(w, bias)
+
+    def objective(self, w: Any, bias: float, margins: Any) -> float:
+        """P(w, b), where ⟨x_i, w⟩ are known."""
+        losses = self._loss_sum(margins, bias) / self.total_weight
+        return losses + 0.5 * self.lam * self._square(w, bias)
+
+    def certify(self, iterate: Iterate, backend: Backend) -> Certificate:
+        """P and D of an iterate, from all rows, in float64, w(α) computed afresh.
+
+        An α outside its box has D = −∞.  With a free bias the dual point is α with its heavier
+        side scaled down, and the primal one has the best bias for w.  A w outside the ball is moved
+        to its surface.
+        """
+        with np.errstate(over="ignore", invalid="ignore"):  # a diverged iterate has P = inf
+            return self._certify(iterate, backend)
+
+    def _certify(self, iterate: Iterate, backend: Backend) -> Certificate:
+        free = self.bias == "free"
+        if iterate.w is None:
+            iterate = self._with_combination(iterate, backend)
+        iterate = self._inside(iterate)
+        alpha = self.balanced(iterate.alpha) if free else iterate.alpha
+        margins = np.empty(self.n_rows)
+        losses, conjugates, mass, combination = self._evaluate(iterate, alpha, margins, backend)
+        square = float(combination @ combination + self.bias_ratio * mass * mass)
+        dual = -conjugates / self.total_weight - self._penalty_conjugate(square)
+
+        def at(w: Any, bias: float, losses: float) -> Certificate:
+            if free:
+                bias = self.best_bias(margins, bias)
+                losses = self._loss_sum(margins, bias)
+            primal = losses / self.total_weight + 0.5 * self.lam * self._square(w, bias)
+            return Certificate(float(primal), float(dual), Iterate(w, bias, alpha))
+
+        found = at(iterate.w, iterate.bias, losses)
+        if iterate.try_combination:
+            share = self._share(square)
+            combination *= share
+            bias = share * self.bias_ratio * mass
+            backend.margins(self.rows.view, combination, margins)
+            other = at(combination, bias, self._loss_sum(margins, bias))
+            found = min(found, other, key=lambda certificate: certificate.primal)
+        return found
+
+    def _evaluate(
+        self, iterate: Iterate, alpha: Any, margins: Any, backend: Backend
+    ) -> tuple[float, float, float, Any]:
+        """``evaluate`` in parts that do not depend on the number of threads, and summed."""
+        values = max(_PART_VALUES, _VALUES_PER_WEIGHT * self.n_features)
+        count = max(1, min(_PARTS, self.rows.n_stored // values, self.n_rows))
+
+        def part(rows: slice) -> tuple[float, float, float, Any]:
+            combination = np.empty(self.n_features)
+            combination.fill(0.0)  # not zeros(): NumPy asks for huge pages here only
+            sums = backend.evaluate(
+                self.rows.part(rows.start, rows.stop),
+                self.loss.curve,
+                iterate.w,
+                iterate.bias,
+                alpha[rows],
+                *(array[rows] if array.size > 1 else array for array in self._row_numbers),
+                self.scale,
+                margins[rows],
+                combination,
+            )
+            return *sums, combination
+
+        losses, conjugates, masses, combinations = zip(*backend.map(part, self.rows.slices(count)))
+        total = combinations[0]
+        for other in combinations[1:]:
+            total += other
+        return sum(losses), sum(conjugates), sum(masses), total
+
+    @property
+    def _row_numbers(self) -> tuple[Any, Any, Any]:
+        """σ, t and s: each one number for all rows or one a row."""
+        return self.sign, self.t, self.weight
+
+    def _with_combination(self, iterate: Iterate, backend: Backend) -> Iterate:
+        coef = self.scale * self.sign * self.weight * iterate.alpha
+        w = np.zeros(self.n_features)
+        backend.combination(self.rows.view, coef, w)
+        mass = float(coef.sum())
+        share = self._share(float(w @ w + self.bias_ratio * mass * mass))
+        bias = iterate.bias if self.bias == "free" else share * self.bias_ratio * mass
+        return replace(iterate, w=share * w, bias=bias)
+
+    def _square(self, w: Any, bias: float) -> float:
+        """‖w‖² + b²/ρ."""
+        return float(w @ w + (bias * bias / self.bias_ratio if self.bias_ratio else 0.0))
+
+    def _inside(self, iterate: Iterate) -> Iterate:
+        """The same, or with (w, b) moved to the surface of the ball."""
+        if self.radius == np.inf:
+            return iterate
+        share = self.radius / max(np.sqrt(self._square(iterate.w, iterate.bias)), self.radius)
+        bias = iterate.bias if self.bias == "free" else share * iterate.bias
+        return replace(iterate, w=share * iterate.w, bias=bias)
+
+    def _share(self, square: float) -> float:
+        """w(α) as a share of Σ c_i α_i x_i, of that squared norm: 1 where there is no ball."""
+        if self.radius == np.inf or square == 0:
+            return 1.0
+        share = float(self.radius / np.sqrt(square))
+        return min(1.0, share) if self.lam else share
+
+    def _penalty_conjugate(self, square: float) -> float:
+        """max_{r ≤ B} r‖g‖ − (λ/2)r², where ‖g‖² is ``square`` times λ², or times 1 if λ = 0."""
+        if self.radius == np.inf:
+            return 0.5 * self.lam * square
+        share = self._share(square)
+        return square * share * ((self.lam or 1.0) - 0.5 * self.lam * share)
+
+    def _loss_sum(self, margins: Any, bias: float) -> float:
+        """Σ s_i φ(z_i); NumPy, since a kernel would cost more to compile than it ever saves."""
+        values = self.loss.curve.value(self.sign * (margins + bias), self.t)
+        return float(np.sum(self.weight * values))
+
+    def balanced(self, alpha: Any) -> Any:
+        """α with Σ c_i α_i = 0: the heavier side is scaled down, which no box forbids."""
+        mass = self.sign * self.weight * alpha
+        up, down = mass[mass > 0].sum(), -mass[mass < 0].sum()
+        if up == down:
+            return alpha
+        heavier = mass > 0 if up > down else mass < 0
+        return np.where(heavier, alpha * (min(up, down) / max(up, down)), alpha)
+
+    def kkt_residual(self, iterate: Iterate, backend: str | Backend = "cpu") -> float:
+        """The largest violation of the optimality conditions.
+
+        How far an exact step of unit curvature would move each α_i, and the distance of (w, b)
+        from what α says.
+        """
+        backend = get_backend(backend)
+        coef = np.broadcast_to(self.scale * self.sign * self.weight * iterate.alpha, self.n_rows)
+        margins, combination = np.empty(self.n_rows), np.zeros(self.n_features)
+        backend.margins(self.rows.view, iterate.w, margins)
+        backend.combination(self.rows.view, coef, combination)
+        z = self.sign * (margins + iterate.bias)
+        rows = np.abs(iterate.alpha - self.loss.curve.dual_step(iterate.alpha, z, self.t, 1.0))
+        rows = np.where(np.broadcast_to(self.weight, rows.shape) > 0, rows, 0.0)
+        mass, own = float(coef.sum()), float(self.lam > 0)
+        off, off_bias = own * iterate.w - combination, own * iterate.bias - self.bias_ratio * mass
+        square = self._square(iterate.w, iterate.bias)
+        if np.sqrt(square) >= (1 - 1e-9) * self.radius:  # there the ball may push inwards
+            along = off_bias * iterate.bias / self.bias_ratio if self.bias_ratio else 0.0
+            push = min(0.0, float(off @ iterate.w) + along) / square
+            off, off_bias = off - push * iterate.w, off_bias - push * iterate.bias
+        if self.bias == "free":
+            off_bias = (self.lam or 1.0) * mass
+        stationarity = np.max(np.abs(off), initial=0.0)
+        return float(max(rows.max(initial=0.0), stationarity, abs(off_bias)))
+
+
+def _kind_of_bad(values: Any) -> str:
+    return "NaN" if np.isnan(values).any() else "infinity"
+
+
+def check_weights(weight: Any, n: int) -> Any:
+    """The weights, or an error that says what is wrong with them."""
+    if weight.shape != (n,):
+        raise ValueError(f"sample_weight has shape {weight.shape}, but X has {n} rows")
+    if not np.isfinite(weight).all():
+        raise ValueError(f"sample_weight contains {_kind_of_bad(weight)}")
+    if weight.min(initial=0.0) < 0:
+        raise ValueError("sample_weight contains negative values; weights must be >= 0")
+    if not weight.sum() > 0:
+        raise ValueError("all sample weights are zero: there is nothing to fit")
+    return weight

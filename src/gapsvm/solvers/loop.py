@@ -1,0 +1,253 @@
+"""The solver protocol and the one loop.
+
+The loop knows nothing of w or α: a solver advances a state, a problem certifies the iterate that
+the solver reads off it, and the loop decides when to look and when to stop.
+"""
+
+from __future__ import annotations
+
+import math
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, replace
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+
+from gapsvm.backends import Backend, get_backend
+from gapsvm.solvers.trace import Callback, Certificate, Checkpoint, Progress, Record, Result, Status
+
+State = TypeVar("State")
+
+
+class Problem(Protocol):
+    """What can be certified."""
+
+    @property
+    def n_rows(self) -> int:
+        """Rows visited by one pass."""
+
+    @property
+    def slice_rows(self) -> int:
+        """Rows whose visit takes some hundredths of a second: the grain of control."""
+
+    def certify(self, iterate: Any, backend: Backend) -> Certificate:
+        """Primal value, lower bound and the point they belong to."""
+
+
+class Solver(Protocol[State]):
+    """A frozen dataclass of hyper-parameters; everything that changes is in the state."""
+
+    def init(self, problem: Any, backend: Backend, rng: np.random.Generator) -> State:
+        """The state before the first step."""
+
+    def advance(self, problem: Any, state: State, backend: Backend, budget: int) -> State:
+        """The state after at most ``budget`` more rows; may change ``state`` in place."""
+
+    def iterate(self, problem: Any, state: State) -> Any:
+        """What ``problem.certify`` understands; shares no memory with the state."""
+
+    def progress(self, problem: Any, state: State) -> Progress:
+        """Rows visited so far and, if it is to be had for free, a guess of the gap."""
+
+
+@contextmanager
+def deferred_interrupt() -> Iterator[Callable[[], bool]]:
+    """Turn the first Ctrl-C into a flag that the loop reads; the second one acts as always.
+
+    Only the main thread may do so; in another thread the flag stays down.
+    """
+    raised = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield raised.is_set
+        return
+    before = signal.getsignal(signal.SIGINT)
+
+    def note(signum: int, frame: Any) -> None:
+        raised.set()
+        signal.signal(signal.SIGINT, before)
+
+    if before is None or before is signal.SIG_IGN:  # set outside Python, or not wanted at all
+        yield raised.is_set
+        return
+    signal.signal(signal.SIGINT, note)
+    try:
+        yield raised.is_set
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def solve(
+    problem: Any,
+    solver: Any,
+    *,
+    gap: float,
+    max_passes: float = 1000,
+    patience: float = math.inf,
+    time_limit: float | None = None,
+    callbacks: Sequence[Callback] = (),
+    cancelled: Callable[[], bool] | None = None,
+    backend: str | Backend = "cpu",
+    seed: int | np.random.SeedSequence | None = 0,
+    checkpoint: Checkpoint | None = None,
+    on_slice: Callable[[Checkpoint], Any] | None = None,
+    evaluate_every: float | None = None,
+) -> Result:
+    """Advance ``solver`` on ``problem`` until its certified gap is at most ``gap``.
+
+    Parameters
+    ----------
+    gap : float
+        Target for the certified duality gap, absolute.
+    max_passes, time_limit : float
+        Budgets: passes over the rows (in all, a resumed part included) and seconds of this call.
+    patience : float
+        Give up when more passes than these are foreseen to be still to go.
+    callbacks : sequence of callables
+        Each gets the latest ``Record`` after every evaluation; a true answer stops the fit.
+    cancelled : callable
+        Asked between slices; true ends the fit as Ctrl-C does.  By default it is Ctrl-C itself.
+    checkpoint : Checkpoint, optional
+        ``Result.checkpoint`` of an earlier call with the same problem and solver: go on from there.
+    on_slice : callable, optional
+        Gets the checkpoint after every slice, a few hundredths of a second apart: to save it.
+    evaluate_every : float, optional
+        Evaluate at least every so many passes.  By default rarely: when the solver's hint says
+        that the target may be reached, and at pass counts that grow geometrically.
+
+    Returns
+    -------
+    Result
+        The last certified iterate, whatever ended the fit.
+    """
+    backend = get_backend(backend)
+    run = checkpoint
+    if run is None:
+        state = solver.init(problem, backend, np.random.default_rng(seed))
+        run = Checkpoint(state, next_evaluation=evaluate_every or 1.0)
+    loop = _Loop(problem, solver, backend, run, gap, evaluate_every, bool(callbacks))
+    ends_at = math.inf if time_limit is None else time.perf_counter() + time_limit
+
+    with deferred_interrupt() if cancelled is None else nullcontext(cancelled) as interrupted:
+        while True:
+            status = None
+            now = solver.progress(problem, run.state)
+            if interrupted():
+                status = Status.INTERRUPTED
+            elif time.perf_counter() >= ends_at:
+                status = Status.TIME_LIMIT
+            elif loop.passes >= max_passes:
+                status = Status.MAX_PASSES
+            elif now.promised:
+                status = Status.PROMISED
+            elif now.settled:
+                status = Status.SETTLED
+            elif now.exhausted:
+                status = Status.STALLED
+            elif loop.passes_to_go() > patience:
+                status = Status.TOO_SLOW
+            elif run.trace or not now.gap_hint <= gap:  # else look before the first step
+                loop.advance(max_passes)
+                if on_slice is not None:
+                    on_slice(run)
+                if not loop.worth_a_look():
+                    continue
+            records = len(run.trace)
+            certificate = loop.certificate(in_a_hurry=status is Status.INTERRUPTED)
+            record = replace(run.trace[-1], solution=certificate.solution)
+            news = len(run.trace) > records
+            answers = [callback(record) for callback in callbacks] if news else []
+            if certificate.gap <= gap:
+                status = Status.CONVERGED
+            elif not math.isfinite(certificate.primal):
+                status = Status.DIVERGED
+            elif status is None and any(answers):
+                status = Status.STOPPED_BY_CALLBACK
+            if status is not None:
+                return Result(certificate, status, run.trace[-1].passes, solver, run)
+
+
+@dataclass
+class _Loop:
+    """The moves of the loop: advance, decide whether to look, look."""
+
+    problem: Any
+    solver: Any
+    backend: Backend
+    run: Checkpoint
+    gap: float
+    evaluate_every: float | None
+    watched: bool
+    latest: Certificate | None = None
+
+    @property
+    def passes(self) -> float:
+        visited = self.solver.progress(self.problem, self.run.state).rows_visited
+        return float(visited / max(self.problem.n_rows, 1))
+
+    def advance(self, max_passes: float) -> None:
+        left = math.ceil((max_passes - self.passes) * self.problem.n_rows)
+        visited = self.solver.progress(self.problem, self.run.state).rows_visited
+        grain = self.problem.slice_rows - visited % self.problem.slice_rows  # a break shifts none
+        budget = max(1, min(grain, left))
+        before = time.perf_counter()
+        self.run.state = self.solver.advance(self.problem, self.run.state, self.backend, budget)
+        self.run.seconds += time.perf_counter() - before
+
+    def passes_to_go(self) -> float:
+        """As foreseen at the last milestone if the gap goes on to fall as it did since the one
+        before; 0 as long as nothing can be said."""
+        milestones = self.run.milestones
+        hint = self.solver.progress(self.problem, self.run.state).gap_hint
+        if math.isnan(hint):
+            return 0.0
+        due, stale = (2.0 * milestones[-1][0], milestones[-1][1]) if milestones else (4.0, math.nan)
+        if self.passes >= due and hint != stale:
+            milestones.append((self.passes, hint))
+        if len(milestones) < 2:
+            return 0.0
+        (earlier, before), (later, now) = milestones[-2:]
+        if now <= self.gap:
+            return 0.0
+        if now >= before or self.gap <= 0:
+            return math.inf
+        return (later - earlier) * math.log(now / self.gap) / math.log(before / now)
+
+    def worth_a_look(self) -> bool:
+        """An evaluation costs half a pass: look when the hint says so, or on schedule.
+
+        The schedule is for solvers without a hint, for fits that somebody watches, and for those
+        who asked; it depends on passes alone, so the same seed gives the same fit.
+        """
+        hint = self.solver.progress(self.problem, self.run.state).gap_hint
+        if hint > self.gap:
+            self.run.look_below = self.gap
+        scheduled = math.isnan(hint) or self.watched or self.evaluate_every is not None
+        due = scheduled and self.passes >= self.run.next_evaluation
+        return due or hint <= min(self.run.look_below, self.gap)
+
+    def certificate(self, in_a_hurry: bool) -> Certificate:
+        """The certificate of the current state, or in a hurry the latest one at hand."""
+        run, trace = self.run, self.run.trace
+        if self.latest is not None:
+            slow = trace[-1].evaluation_seconds > 0.5 * len(trace)
+            if trace[-1].passes == self.passes or (in_a_hurry and slow):
+                return self.latest
+        before = time.perf_counter()
+        iterate = self.solver.iterate(self.problem, run.state)
+        found: Certificate = self.problem.certify(iterate, self.backend)
+        run.evaluation_seconds += time.perf_counter() - before
+        passes, spent = self.passes, run.evaluation_seconds
+        trace.append(
+            Record(passes, run.seconds, spent, found.primal, found.dual, found.gap, self.gap)
+        )
+        if passes >= run.next_evaluation:  # an evaluation forced by a break moves no schedule
+            run.next_evaluation = passes + (self.evaluate_every or max(1.0, 0.25 * passes))
+        hint = self.solver.progress(self.problem, run.state).gap_hint
+        if hint <= self.gap < found.gap:  # the hint was too hopeful: ask for more next time
+            run.look_below = 0.9 * hint * max(self.gap / found.gap, 0.25)
+        self.latest = found
+        return found

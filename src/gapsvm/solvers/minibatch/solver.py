@@ -1,0 +1,358 @@
+"""Mini-batch dual coordinate ascent (Takáč §4): naive, safe, aggressive, and exact blocks.
+
+All rows of a batch look at the same w, then w moves once.  Row i takes the step that is exact for a
+curvature β·q_i, q_i = s_i v_i/(λS), instead of its own:
+
+    a⁺ = clip(soft(t − z + β q_i a, ε)/(γ + β q_i), lo, hi)
+
+naive       β = 1, v_i = ‖x_i‖²: eq. (14).  Rows that say the same are heard twice; it may diverge.
+safe        β bounds what they may add up to, by σ² ≥ ‖X‖²/n (Lemma 1):
+            form "unit": v_i = 1, β = β_b, eq. (15) as printed, for rows of norm ≤ 1;
+            form "rows": v_i = ‖x_i‖², β = β_b of the row-normalised data, eq. (24);
+            form "tight": v_i = (1 − r)‖x_i‖² + r·nσ², r = (b − 1)/(n − 1), β = 1: Lemma 1's first
+            line, never a larger step bound than "unit" allows.
+aggressive  β follows what the batches do add up to (Algorithm 2), and a step that would lower D is
+            not taken.
+exact       the batch's own Gram matrix: coordinate ascent inside the block, which is serial SDCA in
+            that order, step for step.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from gapsvm.backends import Backend
+from gapsvm.backends.memory import zeros
+from gapsvm.problems.linear import Iterate, LinearProblem
+from gapsvm.rows.spectral import batch_worth_using, beta, sigma2
+from gapsvm.solvers.newton.normal_equations import one_blas_thread
+from gapsvm.solvers.row_order import new_order
+from gapsvm.solvers.sdca.serial import bias_ratio, dual_start
+from gapsvm.solvers.trace import Progress
+
+Rule = Literal["naive", "safe", "aggressive", "exact"]
+Form = Literal["auto", "unit", "rows", "tight"]
+RULES = ("naive", "safe", "aggressive", "exact")
+_FORMS = {
+    "naive": ("rows",),
+    "safe": ("tight", "rows", "unit"),
+    "aggressive": ("rows", "unit"),
+    "exact": ("rows",),
+}
+"""The forms of a rule; the first is its "auto"."""
+_CHUNK_INDICES = 1 << 20
+_EXACT_BLOCK = 64
+_WEIGHT_OF_PAST = 0.9
+_SAMPLE = 10_000
+"""Rows from which σ² is estimated when that is asked for."""
+
+
+@dataclass
+class MiniBatchState:
+    """Everything the solver knows; resuming from a copy is bit-equal."""
+
+    table: Any
+    """(α_i, q_i, c_i, t_i), row after row."""
+    w: Any
+    scratch: Any
+    """Zeros, where Δ̃ is summed."""
+    bias: float
+    centre: float
+    """Of the proximal term of a free bias."""
+    order: Any
+    seed: Any
+    batch_size: int
+    beta: float
+    limit: float
+    """β_b, which β may not exceed; infinite if σ² is not known."""
+    queue: tuple[Any, Any, Any]
+    """Rows, α before and α after of the batches under way."""
+    mean: Any
+    seen: Any
+    """The average of each α_i (or its sum) as of step ``seen``; empty without averaging."""
+    earlier: Any
+    """Tail averaging: the sums of the window before this one, ..."""
+    window: tuple[int, int] = (0, 0)
+    """... and the first steps of that window and of this one."""
+    steps: int = 0
+    refusals: int = 0
+    rows_visited: int = 0
+    gap_sum: float = 0.0
+    last_estimate: float = math.inf
+    hint: float = math.inf
+    note: str = ""
+    """Which batch size and which σ² were chosen, and why."""
+
+
+@dataclass(frozen=True)
+class MiniBatchSDCA:
+    """Dual ascent on many rows at a time.
+
+    Parameters
+    ----------
+    rule : "naive", "safe", "aggressive" or "exact"
+    batch_size : int or "auto"
+        b.  "auto": as many rows as may step together at less than twice the curvature, about
+        1/σ²; for "exact" a block whose Gram matrix stays in cache.
+    gamma : float
+        Aggressive: how slowly β follows, in (0, 1).
+    sigma2 : None, "bound", "estimate" or a number
+        σ² of the data.  None: what the rule needs, an upper bound for "safe", and nothing for
+        "aggressive", which then has no upper clip, as on the poster.  "estimate": from a sample of
+        the rows, not a bound.  A number is taken as it is, for the σ² that the form asks for.
+    form : "auto", "unit", "rows" or "tight"
+        What bounds the curvature, see above.  "auto": "tight" for safe, else "rows".
+    staleness : int
+        A batch is applied so many steps after it was looked at (Takáč §6); β is then that of all
+        rows under way.  A row that moved in between keeps its value.
+    average : None, "tail" or "decaying"
+        What is certified: the last iterate, the mean of the later half or so of the iterates
+        (Theorem 2), or ᾱ ← 0.9ᾱ + 0.1α, as in the paper's experiments.  w̄ = w(ᾱ) in each case.
+    tail_from : int, optional
+        The first step of the tail (T₀ in eq. 21); by default it moves along, a quarter to a half.
+    sampler : "subsets", "permutation" or "streams"
+        Rand(b), as in the paper; the blocks of a new random order every pass, which "exact" takes
+        too; or of a new order that is kind to memory, as SDCA's (``gapsvm.solvers.row_order``).
+    sweeps : int
+        Exact: how often a block is gone through.
+    """
+
+    rule: Rule = "safe"
+    batch_size: int | Literal["auto"] = "auto"
+    gamma: float = 0.95
+    sigma2: float | Literal["bound", "estimate"] | None = None
+    form: Form = "auto"
+    staleness: int = 0
+    average: Literal["tail", "decaying"] | None = None
+    tail_from: int | None = None
+    sampler: Literal["subsets", "permutation", "streams"] = "subsets"
+    sweeps: int = 1
+    alpha: Any = None
+    bias: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.rule not in RULES:
+            raise ValueError(f"unknown rule {self.rule!r}; choose one of {', '.join(RULES)}")
+        if self.form != "auto" and self.form not in _FORMS[self.rule]:
+            forms = ", ".join(("auto", *_FORMS[self.rule]))
+            raise ValueError(f"rule {self.rule!r} has the forms {forms}, not {self.form!r}")
+        if self.batch_size != "auto" and not self.batch_size >= 1:
+            raise ValueError(f"batch_size must be 'auto' or at least 1, got {self.batch_size!r}")
+        if not 0 < self.gamma < 1:
+            raise ValueError(f"gamma must lie between 0 and 1, got {self.gamma!r}")
+        given = self.sigma2
+        if not (given in (None, "bound", "estimate") or (not isinstance(given, str) and given > 0)):
+            raise ValueError(
+                f"sigma2 must be None, 'bound', 'estimate' or a positive number, got {given!r}"
+            )
+        if self.staleness < 0 or (self.staleness and self.rule == "exact"):
+            raise ValueError("staleness must be 0 or more, and 0 for rule 'exact'")
+        if self.average not in (None, "tail", "decaying"):
+            raise ValueError(f"average must be None, 'tail' or 'decaying', got {self.average!r}")
+        if self.sampler not in ("subsets", "permutation", "streams"):
+            raise ValueError(
+                f"sampler must be 'subsets', 'permutation' or 'streams', got {self.sampler!r}"
+            )
+        if self.sweeps < 1:
+            raise ValueError(f"sweeps must be at least 1, got {self.sweeps!r}")
+
+    def init(
+        self, problem: LinearProblem, backend: Backend, rng: np.random.Generator
+    ) -> MiniBatchState:
+        n = problem.n_rows
+        ratio = bias_ratio(problem)
+        table, w, bias, centre = dual_start(problem, backend, ratio, self.alpha, self.bias)
+        size, note = self._size(problem, backend)
+        factor, limit, curvature, why = self._curvature(problem, backend, size, ratio)
+        table[1::4] = np.abs(table[2::4]) * curvature
+        order = np.arange(n, dtype=np.uint32)
+        slots = (self.staleness + 1, size)
+        averaged = n if self.average else 0
+        return MiniBatchState(
+            table=table,
+            w=w,
+            scratch=zeros(problem.n_features),
+            bias=bias,
+            centre=centre,
+            order=order,
+            seed=rng.integers(0, 2**64, size=1, dtype=np.uint64),
+            batch_size=size,
+            beta=factor,
+            limit=limit,
+            queue=(np.zeros(slots, dtype=np.uint32), np.zeros(slots), np.zeros(slots)),
+            mean=table[::4].copy() if self.average == "decaying" else np.zeros(averaged),
+            seen=np.zeros(averaged, dtype=np.int64) - (self.average == "tail"),
+            earlier=np.zeros(averaged if self.average == "tail" else 0),
+            note="; ".join(text for text in (note, why) if text),
+        )
+
+    def _size(self, problem: LinearProblem, backend: Backend) -> tuple[int, str]:
+        """The batch size, and why."""
+        n = problem.n_rows
+        if self.batch_size != "auto":
+            if self.batch_size > n:
+                raise ValueError(f"batch_size must be at most n = {n}, got {self.batch_size}")
+            return int(self.batch_size), ""
+        if self.rule == "exact":
+            return min(n, _EXACT_BLOCK), f"blocks of {_EXACT_BLOCK} keep their Gram matrix in cache"
+        found = self._sigma2(problem, backend, normalised=True, needed=True)
+        size = batch_worth_using(n, found or 1.0)
+        return size, f"batches of {size}: the largest b with β_b ≤ 2"
+
+    def _sigma2(
+        self, problem: LinearProblem, backend: Backend, *, normalised: bool, needed: bool
+    ) -> float | None:
+        """σ² as asked for; None if nobody needs it."""
+        if isinstance(self.sigma2, float | int):
+            return float(self.sigma2)
+        if self.sigma2 is None and not needed:
+            return None
+        sample = min(problem.n_rows, _SAMPLE) if self.sigma2 == "estimate" else None
+        return sigma2(problem.rows, backend, normalised=normalised, sample=sample).value
+
+    def _curvature(
+        self, problem: LinearProblem, backend: Backend, size: int, ratio: float
+    ) -> tuple[float, float, Any, str]:
+        """β to begin with, its upper limit, v_i of every row, and a note on σ²."""
+        n = problem.n_rows
+        together = min(n, size * (self.staleness + 1))  # rows under way look past each other too
+        form = _FORMS[self.rule][0] if self.form == "auto" else self.form
+        norms = problem.sq_norms + ratio
+        largest = float(np.max(norms, initial=0.0))
+        if form == "unit" and largest > 1.0 + 1e-6:
+            raise ValueError(
+                f"form 'unit' is eq. (15), for rows of norm at most 1; the largest here is "
+                f"{math.sqrt(largest):.4g}: scale the rows, or take another form"
+            )
+        if self.rule in ("naive", "exact"):
+            return 1.0, 1.0, norms, ""
+        normalised = form == "rows"
+        found = self._sigma2(problem, backend, normalised=normalised, needed=self.rule == "safe")
+        curvature = np.ones(n) if form == "unit" else norms
+        if found is None:
+            return float(together), math.inf, curvature, ""
+        kind = "row-normalised" if normalised else "raw"
+        note = f"{kind} σ² = {found:.4g}"
+        # The bias is one more feature, of the constant value √ratio.
+        shares = ratio / np.where(norms > 0, norms, 1.0) if normalised else ratio
+        top = 1.0 if normalised or form == "unit" else largest
+        found = min(top, found + float(np.mean(shares)))
+        if form == "tight":
+            r = (together - 1) / (n - 1) if n > 1 else 0.0
+            return 1.0, 1.0, (1.0 - r) * norms + r * n * found, note
+        limit = beta(together, n, found)
+        return limit, limit, curvature, note
+
+    def advance(
+        self, problem: LinearProblem, state: MiniBatchState, backend: Backend, budget: int
+    ) -> MiniBatchState:
+        """Whole batches only: at least one, and no more rows than the budget beyond that."""
+        a_pass = max(1, math.ceil(problem.n_rows / state.batch_size))
+        left = max(1, budget // state.batch_size)
+        if state.steps == 0:
+            state.hint = math.inf
+        while left > 0:
+            done = state.steps % a_pass
+            chunk = max(1, _CHUNK_INDICES // state.batch_size)
+            steps = min(left, chunk, a_pass - done, self._steps_to_window(state))
+            self._steps(problem, state, backend, steps, done)
+            left -= steps
+            if state.steps % a_pass == 0:
+                self._end_pass(problem, state, a_pass)
+        return state
+
+    def _steps(
+        self, problem: LinearProblem, state: MiniBatchState, backend: Backend, steps: int, done: int
+    ) -> None:
+        ratio, size, n = bias_ratio(problem), state.batch_size, problem.n_rows
+        permuted = self.sampler != "subsets" or self.rule == "exact"
+        if done == 0 and self.sampler == "streams":
+            new_order(problem, state.order, n, state.seed, backend)
+        elif done == 0 and permuted:
+            backend.shuffle(state.order, n, state.seed)
+        view, curve = problem.rows.view, problem.loss.curve
+        if self.rule == "exact":
+            start, stop = done * size, min(n, (done + steps) * size)
+            with one_blas_thread():
+                state.bias, gap = backend.block_steps(
+                    view, curve, state.table, state.order, start, stop, size,
+                    state.w, state.scratch, state.bias, ratio, self.sweeps,
+                )  # fmt: skip
+            state.rows_visited += stop - start
+        else:
+            if permuted:  # the last batch is filled up from the front
+                first, last = done * size, (done + steps) * size
+                batches = state.order[first:last]
+                if last > n:
+                    batches = np.append(batches, state.order[: last - n])
+                batches = batches.reshape(steps, size)
+            else:
+                batches = np.empty((steps, size), dtype=np.uint32)
+                backend.draw_subsets(state.order, batches, state.seed)
+            state.bias, state.beta, refusals, gap = backend.minibatch_steps(
+                view, curve, state.table, batches, state.w, state.scratch,
+                self._whole(problem, size), state.bias, ratio,
+                state.beta, state.limit, self.gamma if self.rule == "aggressive" else 1.0,
+                state.queue, state.steps, _WEIGHT_OF_PAST if self.average == "decaying" else 1.0,
+                state.mean, state.seen,
+            )  # fmt: skip
+            state.refusals += refusals
+            state.rows_visited += batches.size
+        state.steps += steps
+        state.gap_sum += gap
+
+    @staticmethod
+    def _whole(problem: LinearProblem, size: int) -> bool:
+        """Whether a batch stores more values than w has: then vectors are gone through whole."""
+        return size * problem.rows.n_stored >= problem.n_features * problem.n_rows
+
+    def _steps_to_window(self, state: MiniBatchState) -> int:
+        """Steps until the tail begins anew; it is begun here if this is the step."""
+        if self.average != "tail":
+            return _CHUNK_INDICES
+        now = state.steps
+        begins = now == self.tail_from if self.tail_from is not None else now & (now - 1) == 0
+        if begins and now > state.window[1]:
+            sums = state.mean + (now - 1 - state.seen) * state.table[::4]
+            state.earlier[:] = 0.0 if self.tail_from is not None else sums
+            state.window = (now if self.tail_from is not None else state.window[1], now)
+            state.mean[:], state.seen[:] = 0.0, now - 1
+        if self.tail_from is not None:
+            return self.tail_from - now if now < self.tail_from else _CHUNK_INDICES
+        return int(2 ** now.bit_length()) - now
+
+    def _end_pass(self, problem: LinearProblem, state: MiniBatchState, a_pass: int) -> None:
+        """Guess the gap from what the rows of this pass had, and move the centre of a free bias."""
+        visited = (
+            min(problem.n_rows, a_pass * state.batch_size)
+            if self.rule == "exact"
+            else (a_pass * state.batch_size)
+        )
+        estimate = max(0.0, problem.lam * state.gap_sum * problem.n_rows / max(visited, 1))
+        known = 0.0 < state.last_estimate < math.inf
+        falling = min(1.0, estimate / state.last_estimate) if known else 0.5
+        state.hint = estimate * math.sqrt(falling)  # rows were judged half a pass ago on average
+        state.last_estimate, state.gap_sum = estimate, 0.0
+        if problem.bias == "free":
+            state.bias, state.centre = 2.0 * state.bias - state.centre, state.bias
+
+    def iterate(self, problem: LinearProblem, state: MiniBatchState) -> Iterate:
+        alpha = state.table[::4].copy()
+        if self.average is None:
+            return Iterate(state.w.copy(), state.bias, alpha)
+        if self.average == "decaying":
+            mean = alpha + _WEIGHT_OF_PAST ** (state.steps - state.seen) * (state.mean - alpha)
+        elif state.steps == state.window[0] or state.steps < (self.tail_from or 0):
+            mean = alpha
+        else:
+            total = state.earlier + state.mean + (state.steps - 1 - state.seen) * alpha
+            mean = total / (state.steps - state.window[0])
+        curve = problem.loss.curve
+        return Iterate(None, state.bias, np.clip(mean, curve.lo, curve.hi))
+
+    def progress(self, problem: LinearProblem, state: MiniBatchState) -> Progress:
+        return Progress(state.rows_visited, math.nan if self.average else state.hint)

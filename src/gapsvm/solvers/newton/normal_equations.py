@@ -1,0 +1,167 @@
+"""What Newton's method and the interior point share: the linear system of a step, and their best.
+
+The linear system of a step on (w, b), is formed from the rows and factorised once:
+
+    (λS·I + XᵀΩX)dw + XᵀΩ1·db = missing_w − Xᵀpull
+    1ᵀΩX·dw + (Σ Ω + λS/ρ)db  = missing_b − Σ pull          (the bias: penalised, or free: ρ = ∞)
+
+d × d, or for d > n its n × n counterpart.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve
+from threadpoolctl import ThreadpoolController
+
+from gapsvm.backends import Backend
+from gapsvm.problems.linear import Iterate, LinearProblem
+from gapsvm.solvers.trace import Progress
+
+_PARTS, _ROWS_PER_FEATURE = 8, 16
+"""XᵀΩX is formed in so many parts at most, each of so many rows a feature at least."""
+_STALL = 12  # steps without progress after which nothing more is expected
+_POLISH = 3  # the same, once the gap is at the level of rounding
+
+
+@cache
+def _blas() -> ThreadpoolController:
+    return ThreadpoolController()
+
+
+def one_blas_thread() -> Any:
+    """BLAS on the caller's own core: its threads spin, and where cores are shared a small
+    factorisation took twenty times as long with two of them."""
+    return _blas().limit(limits=1, user_api="blas")
+
+
+@dataclass(kw_only=True)
+class BestSoFar:
+    """The part of a state that knows the iterate with the least certified gap."""
+
+    best: Iterate
+    best_gap: float = math.inf
+    since_best: int = 0
+    broken: bool = False
+    """The normal equations could not be factorised any more."""
+    steps: int = 0
+
+    def remember(self, problem: LinearProblem, backend: Backend, iterate: Iterate) -> None:
+        """Certify the iterate, and keep it if no other had a smaller gap."""
+        gap = problem.certify(iterate, backend).gap
+        self.since_best += 1
+        if gap < self.best_gap:
+            if gap < 0.9 * self.best_gap:
+                self.since_best = 0
+            self.best, self.best_gap = iterate, gap
+
+    def progress(self, problem: LinearProblem) -> Progress:
+        p0 = problem.primal_at_zero
+        if self.best_gap > p0:  # still on the way in
+            patience = 5 * _STALL
+        else:
+            patience = _STALL if self.best_gap > 1e-11 * p0 else _POLISH
+        return Progress(
+            self.steps * problem.n_rows,
+            gap_hint=self.best_gap,
+            exhausted=self.broken or self.since_best >= patience,
+        )
+
+
+def gram_of_rows(problem: LinearProblem) -> Any:
+    """XXᵀ when there are fewer rows than features, else None."""
+    n, d = problem.rows.shape
+    if n >= d:
+        return None
+    X = problem.rows.to_scipy()
+    product = X @ X.T
+    return np.asarray(product.todense() if hasattr(product, "todense") else product, float)
+
+
+class NormalEquations:
+    """One factorisation, any number of right-hand sides."""
+
+    def __init__(self, problem: LinearProblem, backend: Backend, gram: Any) -> None:
+        self.problem, self.backend, self.gram = problem, backend, gram
+        self.scale = problem.lam * problem.total_weight
+        penalised = problem.bias == "penalized"
+        self.penalty = self.scale / problem.bias_ratio if penalised else 0.0
+
+    def missing(self, w: Any, bias: float, mass: Any) -> tuple[Any, float]:
+        """Σ mass_i x_i − λS·w, and the same of the bias: minus the gradient of S·P."""
+        return self._combine(mass) - self.scale * w, float(mass.sum()) - self.penalty * bias
+
+    def margins(self, w: Any) -> Any:
+        """⟨x_i, w⟩ of every row."""
+        out = np.empty(self.problem.n_rows)
+        self.backend.margins(self.problem.rows.view, w, out)
+        return out
+
+    def factorise(self, omega: Any) -> None:
+        """Ω = diag(omega); raises ``LinAlgError`` where the matrix has lost its last digits."""
+        self.omega = omega
+        if self.gram is None:
+            matrix = self._weighted_gram()
+            matrix[np.diag_indices_from(matrix)] += self.scale
+        else:
+            self.used = np.flatnonzero(omega > 0)
+            matrix = self.gram[np.ix_(self.used, self.used)] / self.scale
+            matrix[np.diag_indices_from(matrix)] += 1.0 / omega[self.used]
+        self.factor = cho_factor(matrix, lower=True, check_finite=False, overwrite_a=True)
+        if self.problem.bias != "none":
+            self.border = self._combine(omega) if self.gram is None else np.ones(self.used.size)
+            self.solved_border = cho_solve(self.factor, self.border, check_finite=False)
+
+    def solve(self, missing_w: Any, missing_bias: float, pull: Any = None) -> tuple[Any, float]:
+        """(dw, db)."""
+        pull = np.zeros(self.problem.n_rows) if pull is None else pull
+        if self.gram is not None:
+            return self._solve_by_rows(missing_w, missing_bias, pull)
+        dw = cho_solve(self.factor, missing_w - self._combine(pull), check_finite=False)
+        if self.problem.bias == "none":
+            return dw, 0.0
+        total = float(self.omega.sum()) + self.penalty
+        corner = max(total - float(self.border @ self.solved_border), 1e-15 * total)
+        db = (missing_bias - float(pull.sum()) - self.border @ dw) / corner
+        return dw - db * self.solved_border, float(db)
+
+    def _solve_by_rows(self, missing_w: Any, missing_bias: float, pull: Any) -> tuple[Any, float]:
+        """Through v = Ω(X dw + db) + pull: (Ω⁻¹ + XXᵀ/λS)v = Ω⁻¹pull + X·missing_w/λS + db.
+
+        dw = (missing_w − Xᵀv)/λS, and b's row: (λS/ρ)db + Σ v = missing_b.
+        """
+        used = self.used
+        rhs = pull[used] / self.omega[used] + self.margins(missing_w / self.scale)[used]
+        v = cho_solve(self.factor, rhs, check_finite=False)
+        db = 0.0
+        if self.problem.bias != "none":
+            corner = self.penalty + float(self.border @ self.solved_border)
+            db = float((missing_bias - v.sum()) / corner)
+            v = v + db * self.solved_border
+        full = np.zeros(self.problem.n_rows)
+        full[used] = v
+        return (missing_w - self._combine(full)) / self.scale, db
+
+    def _weighted_gram(self) -> Any:
+        """XᵀΩX, in parts that do not depend on the number of threads."""
+        n, d = self.problem.rows.shape
+        count = max(1, min(_PARTS, n // (_ROWS_PER_FEATURE * d + 1)))
+
+        def part(rows: slice) -> Any:
+            view = self.problem.rows.part(rows.start, rows.stop)
+            return self.backend.weighted_gram(view, self.omega[rows], d)
+
+        total, *others = self.backend.map(part, self.problem.rows.slices(count))
+        for other in others:
+            total += other
+        return total
+
+    def _combine(self, coef: Any) -> Any:
+        out = np.zeros(self.problem.n_features)
+        self.backend.combination(self.problem.rows.view, coef, out)
+        return out

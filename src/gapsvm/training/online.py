@@ -1,0 +1,434 @@
+"""Learning from a stream: each row is predicted, then learnt from, then forgotten.
+
+The steps are those of ``solvers.subgradient``, on consecutive rows.  α is not kept, so there is no
+certificate.  In its place stands progressive validation: the error and the loss of predictions that
+were made before their rows were learnt from, an honest estimate of what new rows will cost.
+scikit-learn is not needed here; ``OnlineSVC``, ``OnlineSVR`` and ``gapsvm fit --stream`` are thin
+over this module.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any, Literal
+
+import numpy as np
+
+from gapsvm.backends import get_backend
+from gapsvm.backends.memory import row_table
+from gapsvm.losses.family import FiveNumbers, Loss
+from gapsvm.problems.linear import Bias
+from gapsvm.rows.matrix import CSR, Dense, Rows, checked_rows
+from gapsvm.solvers.subgradient.rules import RULES, Scale
+from gapsvm.solvers.subgradient.solver import Subgradient, SubgradientState, limit_of_bias
+
+STREAM_RULES = (*RULES, "optimistic")
+STREAM_AVERAGES = (None, "uniform", "tail", "decaying")
+HORIZON = 100_000
+"""Steps that the rules norma, sgd and bound foresee."""
+_FIRST_WINDOW, _LAST_WINDOW, _GROWTH = 32, 1 << 16, 1.25
+_ONE = np.ones(1)
+_CHUNK_ROWS = 1 << 15
+"""Rows at a time, so that what is noted of them stays small."""
+
+
+class OnlineLearner:
+    """One linear function, or one per class, that learns from rows in the order they come.
+
+    Rows of weight zero are left out before batches are formed, so they change nothing.  To learn
+    from some rows in two calls is the same, bit for bit, as in one, if the first call holds a
+    multiple of ``batch_size`` rows.
+
+    Parameters
+    ----------
+    loss : Loss
+    lam : float
+        λ of the objective: mean loss + (λ/2)‖w‖².
+    n_classes : int, optional
+        Of a margin loss: two share one function, more have one each against the rest.
+    n_features : int
+        Columns; see ``grow``.
+    rule : one of ``STREAM_RULES``, or "auto"
+        "auto": proximal; for responses and losses of bounded slope sgd, whose steps are shorter.
+    batch_size : int
+        Rows of a step; what is left at the end of a call is a smaller batch.
+    average : None, "uniform", "tail" or "decaying"
+        What ``weights`` gives: the last iterate or a mean of them; see ``Subgradient``.
+    projection : bool, float or "auto"
+        As for ``Subgradient``, with the largest |y| so far in the place of P₀.  "auto": where the
+        rule counts on a ball, or the loss has slopes without a bound.
+    bias : "free", "penalized" or "none"
+        A free bias takes the step of the weights and is not shrunk.
+    horizon : int
+        Steps foreseen, for the rules that need to know.
+    """
+
+    def __init__(
+        self,
+        loss: Loss,
+        lam: float,
+        *,
+        n_classes: int | None = None,
+        n_features: int = 0,
+        rule: str = "auto",
+        batch_size: int = 1,
+        average: str | None = None,
+        projection: bool | float | Literal["auto"] = "auto",
+        bias: Bias = "free",
+        bias_scale: float = 1.0,
+        horizon: int = HORIZON,
+    ) -> None:
+        if not 0 < lam < math.inf:
+            raise ValueError(f"lam must be positive and finite, got {lam!r}")
+        if batch_size < 1:
+            raise ValueError(f"batch_size must be at least 1, got {batch_size}")
+        if average not in STREAM_AVERAGES:
+            raise ValueError(f"average must be one of {STREAM_AVERAGES}, got {average!r}")
+        if (loss.kind == "margin") != (n_classes is not None):
+            raise ValueError(f"loss {loss.name!r} is for {loss.kind}s; n_classes is {n_classes}")
+        if n_classes is not None and n_classes < 2:
+            raise ValueError(f"a classifier needs two classes, got {n_classes}")
+        slope = _largest_slope(loss)
+        if rule == "auto":
+            rule = "sgd" if loss.kind == "response" and slope < math.inf else "proximal"
+        if projection == "auto":
+            projection = rule not in ("pegasos", "norma", "sgd") or math.isinf(slope)
+        self.loss, self.lam, self.n_classes, self.bias = loss, float(lam), n_classes, bias
+        self.bias_ratio = float(bias_scale) ** 2 if bias == "penalized" else 1.0
+        self.solver = Subgradient(
+            batch_size,
+            projection,
+            average,  # type: ignore[arg-type]
+            rule=rule,
+            horizon=horizon,
+        )
+        self.n_features = n_features
+        functions = 1 if n_classes is None or n_classes == 2 else n_classes
+        self.states = [self._begin() for _ in range(functions)]
+        self.sigma2_estimate = TopEigenvalue(n_features)
+        self.rows_seen = 0
+        """Rows of positive weight."""
+        self.weight_seen = 0.0
+        self.longest = 0.0
+        """The largest ‖x‖ so far."""
+        self.largest_target = 1.0 if loss.kind == "margin" else 0.0
+        self._counted = self._error_sum = self._loss_sum = 0.0
+
+    def _begin(self) -> SubgradientState:
+        d, average = self.n_features, self.solver.average
+        empty = np.empty(0)
+        return SubgradientState(
+            table=empty,
+            v=np.zeros(d),
+            u=np.zeros(d if average is not None else 0),
+            scalars=np.array([1.0, 0.0, 0.0, 0.0, 1.0, 0.0]),
+            order=empty,
+            seed=empty,
+            earlier=np.zeros(d + 1 if average == "tail" else 0),
+            R=min(1.0, 1.0 / math.sqrt(self.lam)),
+        )
+
+    # -- what has been learnt ----------------------------------------------------------------------
+
+    def weights(self) -> tuple[Any, Any]:
+        """Coefficients, a row per function, and intercepts."""
+        outputs = [self.solver._output(state) for state in self.states]
+        coef = np.stack([w for w, _ in outputs])
+        return coef, np.array([bias for _, bias in outputs])
+
+    @property
+    def progressive_error(self) -> float:
+        """Share of wrong predictions, or mean absolute error; weighted; NaN before any row."""
+        return self._error_sum / self._counted if self._counted else math.nan
+
+    @property
+    def progressive_loss(self) -> float:
+        """Mean loss of the predictions, over the classes too; weighted; NaN before any row."""
+        return self._loss_sum / self._counted if self._counted else math.nan
+
+    @property
+    def sigma2(self) -> float:
+        """An estimate of the largest eigenvalue of E[xxᵀ]."""
+        return self.sigma2_estimate.value
+
+    @property
+    def beta(self) -> float:
+        """1 + (b − 1)σ², Takáč §6, with rows measured by the longest so far."""
+        share = min(1.0, self.sigma2 / self.longest**2) if self.longest > 0 else 0.0
+        return 1.0 + (self.solver.batch_size - 1) * share
+
+    # -- learning ----------------------------------------------------------------------------------
+
+    def grow(self, n_features: int) -> None:
+        """Add columns, of weight zero so far."""
+        more = n_features - self.n_features
+        if more <= 0:
+            return
+        self.n_features = n_features
+        for state in self.states:
+            state.v = _longer(state.v, more)
+            if state.u.size or self.solver.average is not None:
+                state.u = _longer(state.u, more)
+            if self.solver.average == "tail":
+                state.earlier = np.append(_longer(state.earlier[:-1], more), state.earlier[-1])
+        self.sigma2_estimate.grow(more)
+
+    def learn(self, X: Any, y: Any, weight: Any = None, *, validate: bool = True) -> None:
+        """Go through the rows once, in order.
+
+        Parameters
+        ----------
+        X : dense or CSR rows, as wide as ``n_features``
+        y : label numbers 0, 1, … or responses
+        weight : array, optional
+        validate : bool
+            False leaves progressive validation alone: the rows have been seen before.
+        """
+        backend = get_backend("cpu")
+        rows = checked_rows(X, backend)
+        if rows.shape[1] != self.n_features:
+            raise ValueError(f"X has {rows.shape[1]} features, but {self.n_features} are expected")
+        y = np.asarray(y)
+        weight = _ONE if weight is None else np.ascontiguousarray(weight, dtype=np.float64)
+        if weight.size != 1 and not weight.all():
+            rows, y, weight = _without_zeros(rows, y, weight)
+        n, size = rows.shape[0], self.solver.batch_size
+        if n == 0 or not weight.any():
+            return
+        weight = np.broadcast_to(weight, (n,))
+        chunk = max(1, _CHUNK_ROWS // size) * size
+        for first in range(0, n, chunk):
+            part = slice(first, min(n, first + chunk))
+            some = Rows(
+                _part(rows.view, part),
+                (part.stop - first, self.n_features),
+                sq_norms=rows.sq_norms[part],
+            )
+            self._learn(some, y[part], weight[part], validate)
+
+    def _learn(self, rows: Rows, y: Any, weight: Any, validate: bool) -> None:
+        n = rows.shape[0]
+        sign, t = self._signs_and_targets(y)
+        margins = np.empty((len(self.states), n))
+        tables = [row_table(n) for _ in self.states]
+        for table, s in zip(tables, sign):
+            table[2::4], table[3::4] = s * weight, t
+        for batches, longest, largest in self._stretches(rows, t):
+            self.longest, self.largest_target = longest, largest
+            scale, radius = self._scale(), self._radius()
+            for state, table, out in zip(self.states, tables, margins):
+                done = 0
+                while done < len(batches):
+                    done += self._steps(state, rows, table, batches[done:], scale, radius, out)
+        self._check_finite(margins)
+        self.sigma2_estimate.see(rows, weight)
+        self.rows_seen += n
+        self.weight_seen = _running_sum(self.weight_seen, weight)
+        if validate:
+            self._validate(margins, y, sign, t, weight)
+
+    def _signs_and_targets(self, y: Any) -> tuple[Any, Any]:
+        """σ_i for each function, and t_i."""
+        if self.n_classes is None:
+            return np.ones((1, len(y))), y.astype(np.float64)
+        positives = [1] if self.n_classes == 2 else range(self.n_classes)
+        return np.stack([np.where(y == k, 1.0, -1.0) for k in positives]), np.ones(len(y))
+
+    def _stretches(self, rows: Rows, t: Any) -> Any:
+        """(batches, longest row, largest |t|): steps between which the two maxima do not change."""
+        n, size = rows.shape[0], self.solver.batch_size
+        starts = np.arange(0, n, size)
+        norms = np.sqrt(np.maximum.reduceat(rows.sq_norms, starts))
+        norms = np.maximum.accumulate(np.append(self.longest, norms))
+        largest = np.maximum.reduceat(np.abs(t), starts)
+        largest = np.maximum.accumulate(np.append(self.largest_target, largest))
+        changes = (norms[1:] > norms[:-1]) | (largest[1:] > largest[:-1])
+        changes[0] = True
+        if n % size:
+            changes[-1] = True
+        edges = [*np.flatnonzero(changes).tolist(), len(starts)]
+        numbers = np.arange(n, dtype=np.uint32)
+        for first, last in pairwise(edges):
+            batches = numbers[first * size : last * size].reshape(last - first, -1)
+            yield batches, float(norms[last]), float(largest[last])
+
+    def _radius(self) -> float:
+        """Of the ball that rules count on."""
+        projection = self.solver.projection
+        if projection is not True and projection > 0:
+            return float(projection)
+        if self.loss.name == "hinge":
+            return 1.0 / math.sqrt(self.lam)
+        start = float(self.loss.curve.value(0.0, self.largest_target))
+        return math.sqrt(2.0 * start / self.lam) or 1.0
+
+    def _scale(self) -> Scale:
+        """As in ``Subgradient``, with the maxima so far in the place of those of all rows."""
+        ball = self._radius()
+        slope = _largest_slope(self.loss)
+        if math.isinf(slope) and isinstance(self.loss.curve, FiveNumbers):
+            slope = (self.largest_target + self.longest * ball) / self.loss.curve.gamma
+        G = self.longest * slope + self.lam * ball
+        return Scale(self.lam, G or 1.0, ball, self.solver.horizon or HORIZON)
+
+    def _steps(
+        self,
+        state: SubgradientState,
+        rows: Rows,
+        table: Any,
+        batches: Any,
+        scale: Scale,
+        radius: float,
+        margins: Any,
+    ) -> int:
+        """Some of the steps; returns how many."""
+        solver, backend = self.solver, get_backend("cpu")
+        optimistic = solver.rule == "optimistic"
+        if optimistic:
+            scale = scale._replace(R=state.R)
+        steps = min(len(batches), solver._steps_to_window(state))
+        rates = solver._rule().rates(
+            scale, state.steps - state.phase, steps, state.curvature, backend
+        )
+        decay = 1.0 - rates.eta * (self.lam + rates.kappa)
+        past = 0.9 if solver.average == "decaying" else 1.0
+        leave_at = state.R if optimistic else math.inf
+        radius = radius if solver.projection or optimistic else math.inf
+        bias_norm = 1.0 / self.bias_ratio if self.bias == "penalized" else 0.0
+        if self.bias == "free" and radius < math.inf:
+            bias_norm = limit_of_bias(radius, self.largest_target, self.longest)
+        done = int(
+            backend.progressive_steps(
+                rows.view,
+                self.loss.curve,
+                table,
+                batches[:steps],
+                rates.eta,
+                decay,
+                self.bias == "penalized",
+                past,
+                1.0 - past if solver.average == "decaying" else 1.0,
+                0.0 if self.bias == "none" else self.bias_ratio,
+                bias_norm,
+                radius,
+                leave_at,
+                state.v,
+                state.u,
+                state.scalars,
+                margins,
+            )
+        )
+        state.steps += done
+        state.rows_visited += done * batches.shape[1]
+        state.curvature = rates.curvature
+        square = max(0.0, float(state.scalars[1]))  # a sum of changes: of a tiny w it is rounding
+        if math.sqrt(square) * abs(state.scalars[0]) >= leave_at:
+            solver._grow(state)
+        return done
+
+    def _check_finite(self, margins: Any) -> None:
+        sound = all(np.isfinite(state.scalars).all() for state in self.states)
+        if not (sound and np.isfinite(margins).all()):
+            raise ValueError(
+                "the steps overflowed: they are too long for these rows and this loss; choose "
+                "another rule (optimistic), a larger lam, or scale the rows"
+            )
+
+    def _validate(self, margins: Any, y: Any, sign: Any, t: Any, weight: Any) -> None:
+        with np.errstate(over="ignore"):
+            losses = self.loss.curve.value(sign * margins, t).mean(axis=0)
+        if self.n_classes is None:
+            errors = np.abs(margins[0] - t)
+        elif self.n_classes == 2:
+            errors = (margins[0] > 0) != (y == 1)
+        else:
+            errors = margins.argmax(axis=0) != y
+        self._counted = _running_sum(self._counted, weight)
+        self._error_sum = _running_sum(self._error_sum, weight * errors)
+        self._loss_sum = _running_sum(self._loss_sum, weight * losses)
+
+
+class TopEigenvalue:
+    """A running estimate of the largest eigenvalue of E[xxᵀ], O(nonzeros) a row.
+
+    Power iteration on the stream: every window of rows gives one power step, and the direction of
+    the windows before is measured on its rows (a Rayleigh quotient, on rows that it has not seen:
+    on average not above the truth).  Windows grow, and then stay, so that a drift is followed.
+    """
+
+    def __init__(self, n_features: int) -> None:
+        self.direction = np.zeros(n_features)
+        self.product = np.zeros(n_features)
+        self.mass = 0.0
+        self.rows, self.window = 0, _FIRST_WINDOW
+        self.last = 0.0
+
+    @property
+    def value(self) -> float:
+        """Of this window if half of it is over, else of the one before; 0 before any row."""
+        if self.mass > 0 and (2 * self.rows >= self.window or self.window == _FIRST_WINDOW):
+            return float(self.direction @ self.product) / self.mass
+        return self.last
+
+    def grow(self, more: int) -> None:
+        self.direction, self.product = _longer(self.direction, more), _longer(self.product, more)
+
+    def see(self, rows: Rows, weight: Any) -> None:
+        backend, n, first = get_backend("cpu"), rows.shape[0], 0
+        if not self.direction.any():
+            self._begin(rows)
+        while first < n:
+            last = min(n, first + self.window - self.rows)
+            part = slice(first, last)
+            mine = np.ascontiguousarray(weight[part])
+            backend.gram_product(_part(rows.view, part), self.direction, mine, self.product)
+            self.mass = _running_sum(self.mass, mine)
+            self.rows, first = self.rows + last - first, last
+            if self.rows == self.window:
+                self._turn()
+
+    def _begin(self, rows: Rows) -> None:
+        """The direction of the first row that is not zero."""
+        found = np.flatnonzero(rows.sq_norms)
+        if found.size:
+            i = int(found[0])
+            one = _part(rows.view, slice(i, i + 1))
+            get_backend("cpu").combination(one, _ONE / math.sqrt(rows.sq_norms[i]), self.direction)
+
+    def _turn(self) -> None:
+        self.last = float(self.direction @ self.product) / self.mass
+        length = float(np.linalg.norm(self.product))
+        if length > 0:
+            self.direction = self.product / length
+        self.product = np.zeros_like(self.product)
+        self.mass, self.rows = 0.0, 0
+        self.window = min(_LAST_WINDOW, math.ceil(_GROWTH * self.window))
+
+
+def _largest_slope(loss: Loss) -> float:
+    curve = loss.curve
+    return max(curve.hi, -curve.lo) if isinstance(curve, FiveNumbers) else 1.0
+
+
+def _longer(array: Any, more: int) -> Any:
+    return np.concatenate([array, np.zeros(more)])
+
+
+def _running_sum(total: float, values: Any) -> float:
+    """total + v_1 + v_2 + …, in that order: where a stream is cut must not change the rounding."""
+    return float(np.add.accumulate(np.append(total, values))[-1])
+
+
+def _part(view: Dense | CSR, part: slice) -> Dense | CSR:
+    if isinstance(view, Dense):
+        return Dense(view.values[part])
+    return CSR(view.data, view.indices, view.indptr[part.start : part.stop + 1])
+
+
+def _without_zeros(rows: Rows, y: Any, weight: Any) -> tuple[Rows, Any, Any]:
+    """The rows of positive weight, copied."""
+    kept = np.flatnonzero(weight)
+    fewer = checked_rows(rows.to_scipy()[kept], get_backend("cpu"))
+    return replace(fewer, note=rows.note), y[kept], weight[kept]
