@@ -11,8 +11,9 @@ from scipy.optimize import brentq, minimize_scalar
 from scipy.special import expit
 
 from gapsvm.backends import get_backend
-from gapsvm.losses.family import LOSSES, FiveNumbers, Loss, get_loss
+from gapsvm.losses.family import LOSSES, Loss, get_loss
 from gapsvm.rows.matrix import as_rows
+from gapsvm.types.curves import FiveNumbers
 
 CURVES = {
     **{name: get_loss(name) for name in LOSS_NAMES},

@@ -21,7 +21,8 @@ from gapsvm import (
     solve,
 )
 from gapsvm.backends import get_backend
-from gapsvm.rows.matrix import CSR, Rows, as_rows, checked_rows
+from gapsvm.rows.matrix import Rows, as_rows, checked_rows
+from gapsvm.types.matrices import CSR
 
 N, D = 60, 6
 Y = targets(matrix(N, D), "margin")

@@ -10,7 +10,8 @@ from problems import DTYPES, LAYOUTS, matrix
 
 from gapsvm import MulticlassProblem
 from gapsvm.backends import get_backend
-from gapsvm.problems.multiclass import MULTICLASS_LOSSES, MulticlassCurve, MulticlassIterate
+from gapsvm.problems.multiclass import MULTICLASS_LOSSES, MulticlassIterate
+from gapsvm.types.curves import MulticlassCurve
 
 K = 4
 BACKEND = get_backend("cpu")

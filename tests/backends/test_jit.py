@@ -115,12 +115,12 @@ def test_no_kernel_compiles_how_to_write_a_message(tmp_path):
 COUNTED = """
 import warnings, numpy as np
 from gapsvm import LinearSVC
-from gapsvm.backends.numba import dual, minibatch, subgradient
+from gapsvm.backends.numba import minibatch, sdca, subgradient
 X = np.random.default_rng(0).normal(size=(50, 4))
 warnings.simplefilter("ignore")
 for settings in ({"method": "pegasos"}, {"batch_size": 4}, {"method": "sdca"}):
     LinearSVC(**settings, max_iter=2).fit(X, np.where(X[:, 0] > 0, 1, -1))
-for kernel in (subgradient.subgradient_kernel, minibatch._minibatch_steps, dual.sdca_steps):
+for kernel in (subgradient.subgradient_kernel, minibatch._minibatch_steps, sdca.sdca_steps):
     print(*("NRT_" in code for code in kernel.inspect_llvm().values()))
 """
 
@@ -146,7 +146,7 @@ def test_an_edit_of_a_helper_is_never_missed(tmp_path):
     shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))
     cache = tmp_path / "cache"
     assert float(python(MARGIN, cache, copy)) == 3.0
-    helper = copy / "backends" / "cpu" / "rows.py"
+    helper = copy / "backends" / "numba" / "rows.py"
     text = helper.read_text()
     needle = "total += x[j] * w[j]"
     assert needle in text, "the line that this test edits has moved"

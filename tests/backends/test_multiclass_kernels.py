@@ -7,8 +7,8 @@ import pytest
 from problems import DTYPES, matrix
 
 from gapsvm.backends import get_backend
-from gapsvm.problems.multiclass import MulticlassCurve
 from gapsvm.rows.matrix import as_rows
+from gapsvm.types.curves import MulticlassCurve
 
 CPU, REFERENCE = get_backend("cpu"), get_backend("reference")
 N, D, K = 30, 6, 4

@@ -16,8 +16,9 @@ from problems import problem
 
 from gapsvm import SDCA, InteriorPoint, Pegasos, Status, solve
 from gapsvm.backends import get_backend
+from gapsvm.problems.certificate import Certificate
 from gapsvm.solvers.loop import deferred_interrupt
-from gapsvm.solvers.trace import Certificate, Progress
+from gapsvm.solvers.trace import Progress
 
 
 @dataclass

@@ -12,8 +12,9 @@ from rich.table import Table
 
 from gapsvm.backends import get_backend
 from gapsvm.io.files import load_data
-from gapsvm.rows.matrix import CSR, Rows, checked_rows
+from gapsvm.rows.matrix import Rows, checked_rows
 from gapsvm.rows.spectral import Sigma2, batch_worth_using, beta, sigma2
+from gapsvm.types.matrices import CSR
 
 _SHOWN_LABELS = 20
 _ALL_VALUES = 100_000_000  # up to so many, σ² takes all rows: about two seconds

@@ -323,8 +323,8 @@ class LinearSVC(ProbabilitiesMixin, ClassifierMixin, _LinearModel):
 "proximal", "optimistic"} or a solver, default="auto"
         "accelerated" is SDCA for weak regularisation (a large C), "interior" is exact, for few
         features or few rows (Newton's method, if the loss is logistic).  The last six are
-        subgradient methods and differ in their step rule (``gapsvm.solvers.subgradient.rules``).  ``method_`` says
-        which one produced the model.  A solver such as
+        subgradient methods and differ in their step rule (``gapsvm.solvers.subgradient.rules``).
+        ``method_`` says which one produced the model.  A solver such as
         ``MiniBatchSDCA(rule="aggressive", batch_size=64, staleness=2)`` is taken as it is.
     batch_size : int or "auto", default=1
         Rows that step together; more than 1 means mini-batch SDCA, or mini-batch Pegasos.  "auto"

@@ -149,8 +149,9 @@ class OnlineSVC(ProbabilitiesMixin, ClassifierMixin, _OnlineModel):
         λ, where the objective is the expected loss + (λ/2)‖w‖².
     rule : {"auto", "pegasos", "norma", "sgd", "adaptive", "proximal", "bound", "optimistic"}, \
 default="auto"
-        The lengths of the steps, see ``gapsvm.solvers.subgradient.rules``.  The norms that some need are the largest
-        so far.  "auto" is proximal, and sgd for the losses of ``OnlineSVR`` that are not squared.
+        The lengths of the steps, see ``gapsvm.solvers.subgradient.rules``.  The norms that some
+        need are the largest so far.  "auto" is proximal, and sgd for the losses of ``OnlineSVR``
+        that are not squared.
     batch_size : int, default=1
         Consecutive rows that step together; the last ones of a call may be fewer.
     average : {"uniform", "tail", "decaying"} or None, default="tail"

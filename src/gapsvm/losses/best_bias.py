@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from gapsvm.losses.family import FiveNumbers, Logit
+from gapsvm.types.curves import FiveNumbers, Logit
 
 _SORT_AT_ONCE = 8192
 

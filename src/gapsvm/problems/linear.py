@@ -24,8 +24,8 @@ import numpy as np
 from gapsvm.backends import Backend, get_backend
 from gapsvm.losses.best_bias import best_bias
 from gapsvm.losses.family import Loss
+from gapsvm.problems.certificate import Certificate
 from gapsvm.rows.matrix import Rows, checked_rows
-from gapsvm.solvers.trace import Certificate
 
 Bias = Literal["none", "penalized", "free"]
 _ONE = np.ones(1)

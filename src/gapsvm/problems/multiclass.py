@@ -14,64 +14,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 
 from gapsvm.backends import Backend, get_backend
+from gapsvm.problems.certificate import Certificate
 from gapsvm.problems.linear import check_weights
 from gapsvm.rows.matrix import Rows, checked_rows
-from gapsvm.solvers.trace import Certificate
+from gapsvm.types.curves import SIMPLEX_ROUNDING, MulticlassCurve
 
 MULTICLASS_LOSSES = ("crammer_singer", "multinomial")
 _SLICE_VALUES = 8_000_000
-_ROUNDING = 1e-9
-"""How far Σ_r A_ir may be from 1 before it is taken for a mistake."""
-
-
-class MulticlassCurve(NamedTuple):
-    """φ(z, y) = max_a ⟨a, δ_y + z⟩ + τ·H(a) − z_y over the simplex; kernels take it as it is.
-
-    z holds the scores of a row, or of many rows with their y.
-    """
-
-    costs: Any
-    """costs[y, r] = δ(r, y): r is said where y is right; 0 on the diagonal."""
-    temperature: float
-    """τ."""
-
-    def maximiser(self, z: Any, y: Any) -> Any:
-        """a*(z); a* − e_y is a subgradient.  τ = 0: the worst class, y where it is one of them."""
-        lead = self._lead(z, y)
-        top = lead.max(axis=-1, keepdims=True)
-        if self.temperature > 0:
-            e = np.exp((lead - top) / self.temperature)
-            return e / e.sum(axis=-1, keepdims=True)
-        worst = np.where(top[..., 0] > 0, lead.argmax(axis=-1), y)
-        return np.eye(len(self.costs))[worst]
-
-    def value(self, z: Any, y: Any) -> Any:
-        """φ(z, y)."""
-        lead = self._lead(z, y)
-        top = lead.max(axis=-1)
-        if self.temperature == 0:
-            return top
-        others = np.exp((lead - top[..., None]) / self.temperature)
-        np.put_along_axis(others, lead.argmax(axis=-1)[..., None], 0.0, axis=-1)
-        return top + self.temperature * np.log1p(others.sum(axis=-1))
-
-    def conjugate(self, a: Any, y: Any) -> Any:
-        """−⟨a, δ_y⟩ − τ·H(a), infinite outside the simplex."""
-        inside = (a >= 0).all(axis=-1) & (abs(a.sum(axis=-1) - 1.0) <= _ROUNDING)
-        value = -(a * self.costs[y]).sum(axis=-1)
-        if self.temperature > 0:
-            value += self.temperature * (a * np.log(np.where(a > 0, a, 1.0))).sum(axis=-1)
-        return np.where(inside, value, np.inf)
-
-    def _lead(self, z: Any, y: Any) -> Any:
-        """δ(r, y) + z_r − z_y: 0 at r = y."""
-        right = np.take_along_axis(z, np.expand_dims(y, -1), axis=-1)
-        return (z - right) + self.costs[y]
 
 
 @dataclass(frozen=True)
@@ -227,7 +181,7 @@ class MulticlassProblem:
 def _normalised(A: Any) -> Any:
     """Rows divided by their sums, where these are 1 but for rounding."""
     total = A.sum(axis=1, keepdims=True)
-    return A / np.where(abs(total - 1.0) <= _ROUNDING, total, 1.0)
+    return A / np.where(abs(total - 1.0) <= SIMPLEX_ROUNDING, total, 1.0)
 
 
 def _checked_labels(y: Any, n: int, n_classes: int) -> Any:

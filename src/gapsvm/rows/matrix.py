@@ -10,28 +10,12 @@ from __future__ import annotations
 import mmap
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-
-class Dense(NamedTuple):
-    """A dense matrix, row by row."""
-
-    values: np.ndarray
-
-
-class CSR(NamedTuple):
-    """Compressed sparse rows.
-
-    ``indices`` and ``indptr`` are unsigned views of the user's arrays: Numba then leaves out the
-    test for a negative index, which is worth a factor of two to six.
-    """
-
-    data: np.ndarray
-    indices: np.ndarray
-    indptr: np.ndarray
+from gapsvm.types.matrices import CSR, Dense
 
 
 @dataclass(frozen=True)

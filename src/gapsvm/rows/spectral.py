@@ -32,7 +32,8 @@ from scipy.linalg import eigh
 from threadpoolctl import threadpool_limits
 
 from gapsvm.backends import Backend
-from gapsvm.rows.matrix import CSR, Dense, Rows, checked_rows
+from gapsvm.rows.matrix import Rows, checked_rows
+from gapsvm.types.matrices import CSR, Dense
 
 Kind = Literal["exact", "bound", "probable", "estimate"]
 

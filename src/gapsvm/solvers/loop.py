@@ -18,7 +18,8 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 
 from gapsvm.backends import Backend, get_backend
-from gapsvm.solvers.trace import Callback, Certificate, Checkpoint, Progress, Record, Result, Status
+from gapsvm.problems.certificate import Certificate
+from gapsvm.solvers.trace import Callback, Checkpoint, Progress, Record, Result, Status
 
 State = TypeVar("State")
 

@@ -1,4 +1,4 @@
-"""What a fit reports: certificates, the trace of them, how it ended, and its result."""
+"""What a fit reports: the trace of its certificates, how it ended, and its result."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
+
+from gapsvm.problems.certificate import Certificate
 
 
 class Status(Enum):
@@ -22,22 +24,6 @@ class Status(Enum):
     SETTLED = "on a sample of rows the objective hardly moved while the steps doubled"
     STALLED = "the solver reached the limit of floating-point precision before the tolerance"
     DIVERGED = "the iterates became infinite or NaN"
-
-
-@dataclass(frozen=True)
-class Certificate:
-    """What is proved about an iterate: primal − P* ≤ gap.
-
-    ``solution`` is what the proof is about (for a linear problem the weights, the bias and α).
-    """
-
-    primal: float
-    dual: float
-    solution: Any = field(default=None, repr=False, compare=False)
-
-    @property
-    def gap(self) -> float:
-        return self.primal - self.dual
 
 
 @dataclass(frozen=True)

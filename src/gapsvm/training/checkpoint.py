@@ -22,9 +22,10 @@ from typing import Any
 import numpy as np
 
 from gapsvm.io.tensors import TensorFileError, read_tensors, write_tensors
+from gapsvm.problems.certificate import Certificate
 from gapsvm.problems.linear import Iterate, LinearProblem
 from gapsvm.problems.multiclass import MulticlassIterate, MulticlassProblem
-from gapsvm.rows.matrix import CSR, Rows
+from gapsvm.rows.matrix import Rows
 from gapsvm.solvers.minibatch.solver import MiniBatchSDCA, MiniBatchState
 from gapsvm.solvers.newton.interior import InteriorPoint, InteriorState
 from gapsvm.solvers.newton.newton import Newton, NewtonState
@@ -33,8 +34,9 @@ from gapsvm.solvers.sdca.accelerated import AcceleratedSDCA, AcceleratedState
 from gapsvm.solvers.sdca.serial import SDCA, SDCAState
 from gapsvm.solvers.subgradient.multiclass import MulticlassSubgradient
 from gapsvm.solvers.subgradient.solver import Subgradient, SubgradientState
-from gapsvm.solvers.trace import Certificate, Checkpoint, Record, Result, Status
+from gapsvm.solvers.trace import Checkpoint, Record, Result, Status
 from gapsvm.training.train import Fit, Training
+from gapsvm.types.matrices import CSR
 
 FORMAT = "gapsvm checkpoint"
 VERSION = 1

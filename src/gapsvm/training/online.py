@@ -18,11 +18,13 @@ import numpy as np
 
 from gapsvm.backends import get_backend
 from gapsvm.backends.memory import row_table
-from gapsvm.losses.family import FiveNumbers, Loss
+from gapsvm.losses.family import Loss
 from gapsvm.problems.linear import Bias
-from gapsvm.rows.matrix import CSR, Dense, Rows, checked_rows
+from gapsvm.rows.matrix import Rows, checked_rows
 from gapsvm.solvers.subgradient.rules import RULES, Scale
 from gapsvm.solvers.subgradient.solver import Subgradient, SubgradientState, limit_of_bias
+from gapsvm.types.curves import FiveNumbers
+from gapsvm.types.matrices import CSR, Dense
 
 STREAM_RULES = (*RULES, "optimistic")
 STREAM_AVERAGES = (None, "uniform", "tail", "decaying")

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from gapsvm.backends import get_backend
-from gapsvm.losses.family import Logit, Loss
+from gapsvm.losses.family import Loss
 from gapsvm.problems.linear import Bias, Iterate, LinearProblem
 from gapsvm.rows.matrix import Rows, checked_rows
 from gapsvm.solvers.loop import deferred_interrupt, solve
@@ -27,6 +27,7 @@ from gapsvm.solvers.sdca.accelerated import AcceleratedSDCA
 from gapsvm.solvers.sdca.serial import SDCA
 from gapsvm.solvers.subgradient.solver import Subgradient
 from gapsvm.solvers.trace import Callback, Checkpoint, Record, Result, Status
+from gapsvm.types.curves import Logit
 
 SUBGRADIENT = ("pegasos", "norma", "sgd", "adaptive", "proximal", "optimistic")
 METHODS = ("auto", "sdca", "accelerated", "interior", *SUBGRADIENT)

@@ -9,7 +9,7 @@ from gapsvm.backends.numba.jit import allocating_kernel
 from gapsvm.backends.numba.losses import maximiser
 from gapsvm.backends.numba.rows import prefetch_row, row_dot
 from gapsvm.backends.numba.subgradient import subgradient_kernel
-from gapsvm.losses.family import FiveNumbers
+from gapsvm.types.curves import FiveNumbers
 
 _ONE, _TWO, _THREE, _FOUR = (np.uint64(k) for k in (1, 2, 3, 4))
 _FAR, _MID, _NEAR = 12, 6, 4  # rows ahead at which they are asked for, as in ``dual``

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.linalg.blas import dsyrk
 
 from gapsvm.backends.numba.jit import kernel
-from gapsvm.rows.matrix import CSR, Dense
+from gapsvm.types.matrices import CSR, Dense
 
 _BLOCK = 2048  # rows scaled at a time: 2048 × d doubles stay near the cache
 _DENSE_ENOUGH = 0.5  # above this share of nonzeros BLAS on expanded rows wins over scatter

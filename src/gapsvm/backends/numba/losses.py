@@ -1,4 +1,4 @@
-"""The losses as kernels see them; ``gapsvm.losses.family`` is the definition they are tested against.
+"""The losses as kernels see them; ``gapsvm.types.curves`` is the definition they are tested by.
 
 Few functions, because each costs a tenth of a second to compile on first use.
 """
@@ -11,7 +11,7 @@ from typing import Any
 
 from numba.extending import overload, register_jitable
 
-from gapsvm.losses.family import Logit
+from gapsvm.types.curves import Logit
 
 _INLINE = {"forceinline": True}
 _ROUNDING = 4.5e-16  # two units in the last place

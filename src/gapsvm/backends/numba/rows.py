@@ -13,7 +13,7 @@ import numpy as np
 from numba.extending import overload, register_jitable
 
 from gapsvm.backends.numba.intrinsics import prefetch, prefetch_second, sparse_axpy, sparse_dot
-from gapsvm.rows.matrix import CSR
+from gapsvm.types.matrices import CSR
 
 _1 = np.uint64(1)  # a signed offset would be checked
 _LINE, _REACH = np.uint64(16), np.uint64(512)  # values in a cache line; beyond, hardware follows

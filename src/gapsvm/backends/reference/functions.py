@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gapsvm.rows.matrix import CSR, Dense
+from gapsvm.types.matrices import CSR, Dense
 
 Curve = Any
 

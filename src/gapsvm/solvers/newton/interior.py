@@ -22,7 +22,6 @@ import numpy as np
 from scipy.linalg import LinAlgError
 
 from gapsvm.backends import Backend
-from gapsvm.losses.family import FiveNumbers
 from gapsvm.problems.linear import Iterate, LinearProblem
 from gapsvm.solvers.newton.normal_equations import (
     BestSoFar,
@@ -31,6 +30,7 @@ from gapsvm.solvers.newton.normal_equations import (
     one_blas_thread,
 )
 from gapsvm.solvers.trace import Progress
+from gapsvm.types.curves import FiveNumbers
 
 _TO_BOUNDARY = 0.995
 _CORRECTORS = 3

@@ -16,7 +16,6 @@ import numpy as np
 from scipy.linalg import LinAlgError
 
 from gapsvm.backends import Backend
-from gapsvm.losses.family import Logit
 from gapsvm.problems.linear import Iterate, LinearProblem
 from gapsvm.solvers.newton.normal_equations import (
     BestSoFar,
@@ -25,6 +24,7 @@ from gapsvm.solvers.newton.normal_equations import (
     one_blas_thread,
 )
 from gapsvm.solvers.trace import Progress
+from gapsvm.types.curves import Logit
 
 _SHARE = 1e-4
 _HALVINGS = 40

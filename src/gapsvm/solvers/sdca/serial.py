@@ -23,12 +23,12 @@ import numpy as np
 
 from gapsvm.backends import Backend
 from gapsvm.backends.memory import row_table, zeros
-from gapsvm.losses.family import FiveNumbers
 from gapsvm.problems.linear import Iterate, LinearProblem
 from gapsvm.solvers.row_order import FEW, expect_rows, new_order, read_in_blocks
 from gapsvm.solvers.sdca.blocks import measure_overlap, pay, steps_in_blocks, worth_blocks
 from gapsvm.solvers.sdca.planes import step_in_plane
 from gapsvm.solvers.trace import Progress
+from gapsvm.types.curves import FiveNumbers
 
 _NEGLIGIBLE = 0.01
 """A row matters if its gap is above this share of the mean."""

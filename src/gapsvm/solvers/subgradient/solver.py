@@ -2,8 +2,8 @@
 
     w ← Π[(1 − η_t(λ + κ_t))w + η_t·(mean of s_i a*(z_i) x̃_i over the batch)]
 
-One solver; what differs is the step rule (``gapsvm.solvers.subgradient.rules``), the sampler, the ball and what is
-handed out in the end.
+One solver; what differs is the step rule (``gapsvm.solvers.subgradient.rules``), the sampler, the
+ball and what is handed out in the end.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ import numpy as np
 
 from gapsvm.backends import Backend
 from gapsvm.backends.memory import row_table, zeros
-from gapsvm.losses.family import FiveNumbers
 from gapsvm.problems.linear import Iterate, LinearProblem
 from gapsvm.rows.spectral import beta, sigma2
 from gapsvm.solvers.row_order import new_order
@@ -31,6 +30,7 @@ from gapsvm.theory.bounds import (
     pegasos_theorem1_iterations,
     takac_theorem1_iterations,
 )
+from gapsvm.types.curves import FiveNumbers
 
 Average = Literal["uniform", "tail", "decaying", "random"]
 Sampler = Literal["subsets", "multisets", "permutation", "fixed", "streams"]

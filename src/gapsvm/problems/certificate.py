@@ -1,0 +1,22 @@
+"""What is proved about a point, whatever the problem."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """What is proved about an iterate: primal − P* ≤ gap.
+
+    ``solution`` is what the proof is about (for a linear problem the weights, the bias and α).
+    """
+
+    primal: float
+    dual: float
+    solution: Any = field(default=None, repr=False, compare=False)
+
+    @property
+    def gap(self) -> float:
+        return self.primal - self.dual
