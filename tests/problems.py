@@ -8,7 +8,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from gapsvm.backends import get_backend
-from gapsvm.losses.family import LOSSES, Loss, get_loss
+from gapsvm.losses.base import Loss
+from gapsvm.losses.registry import LOSSES, get_loss
 from gapsvm.problems.linear import LinearProblem
 
 LOSS_NAMES = list(LOSSES)

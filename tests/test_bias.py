@@ -7,7 +7,7 @@ import pytest
 from problems import LOSS_NAMES
 
 from gapsvm.losses.best_bias import best_bias
-from gapsvm.losses.family import get_loss
+from gapsvm.losses.registry import get_loss
 
 ONE = np.ones(1)
 

@@ -11,7 +11,8 @@ from scipy.optimize import brentq, minimize_scalar
 from scipy.special import expit
 
 from gapsvm.backends import get_backend
-from gapsvm.losses.family import LOSSES, Loss, get_loss
+from gapsvm.losses.base import Loss
+from gapsvm.losses.registry import LOSSES, get_loss
 from gapsvm.rows.matrix import as_rows
 from gapsvm.types.curves import FiveNumbers
 

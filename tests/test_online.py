@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from problems import LAYOUTS, LOSS_NAMES, matrix, targets
 
 from gapsvm.backends import get_backend
-from gapsvm.losses.family import get_loss
+from gapsvm.losses.registry import get_loss
 from gapsvm.problems.linear import LinearProblem
 from gapsvm.rows.matrix import as_rows
 from gapsvm.solvers.subgradient.solver import Subgradient

@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 
-from gapsvm.losses.family import get_loss
+from gapsvm.losses.registry import get_loss
 from gapsvm.problems.linear import LinearProblem
 from gapsvm.solvers.loop import solve
 from gapsvm.solvers.subgradient.solver import Subgradient

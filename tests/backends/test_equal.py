@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from problems import DTYPES, INTERIOR_LOSSES, LOSS_NAMES, feasible_points, matrix, targets
 
 from gapsvm.backends import get_backend
-from gapsvm.losses.family import get_loss
+from gapsvm.losses.registry import get_loss
 from gapsvm.rows.matrix import as_rows
 
 CPU, REFERENCE = get_backend("cpu"), get_backend("reference")

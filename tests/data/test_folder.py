@@ -217,7 +217,7 @@ def test_nothing_is_copied(tmp_path):
 
 
 def test_a_fit_from_a_folder_is_the_fit_from_the_text(tmp_path):
-    from gapsvm.losses.family import get_loss
+    from gapsvm.losses.registry import get_loss
     from gapsvm.training.train import Options, train_all
 
     text = random_text()

@@ -11,7 +11,7 @@ from rich.console import Console
 from gapsvm.cli.figures import convergence_plot
 from gapsvm.cli.tables import certificate_table
 from gapsvm.datasets import load
-from gapsvm.losses.family import get_loss
+from gapsvm.losses.registry import get_loss
 from gapsvm.problems.linear import LinearProblem
 from gapsvm.training.progress import ProgressBar
 from gapsvm.training.train import Options, train

@@ -20,7 +20,8 @@ from gapsvm.backends import get_backend
 from gapsvm.cli.files import check_target, followed, is_stream, label_column, write_text
 from gapsvm.cli.tables import certificate_table
 from gapsvm.io.files import load_data
-from gapsvm.losses.family import Loss, get_loss
+from gapsvm.losses.base import Loss
+from gapsvm.losses.registry import get_loss
 from gapsvm.models.files import LinearModel, write_liblinear, write_model
 from gapsvm.problems.linear import Bias, LinearProblem, check_weights
 from gapsvm.rows.matrix import checked_rows

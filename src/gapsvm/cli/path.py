@@ -12,7 +12,7 @@ from rich.table import Table
 
 from gapsvm.cli.files import label_column
 from gapsvm.io.files import LoadedData, load_data
-from gapsvm.losses.family import get_loss
+from gapsvm.losses.registry import get_loss
 from gapsvm.training.path import PathPoint, svm_path
 
 

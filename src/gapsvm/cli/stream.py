@@ -22,7 +22,7 @@ from gapsvm.cli.fit import BUDGET_ENDED, CERTIFIED, _check_liblinear, _writer
 from gapsvm.io.folder import open_folder
 from gapsvm.io.svmlight import SvmlightReader
 from gapsvm.io.tables import is_table
-from gapsvm.losses.family import get_loss
+from gapsvm.losses.registry import get_loss
 from gapsvm.models.files import LinearModel, write_liblinear
 from gapsvm.problems.linear import Bias
 from gapsvm.solvers.loop import deferred_interrupt

@@ -28,7 +28,7 @@ from gapsvm.estimators.callbacks import (
     with_callbacks,
 )
 from gapsvm.estimators.probabilities import ProbabilitiesMixin
-from gapsvm.losses.family import get_loss
+from gapsvm.losses.registry import get_loss
 from gapsvm.problems.linear import Bias, Iterate, check_weights
 from gapsvm.problems.multiclass import MulticlassIterate, MulticlassProblem
 from gapsvm.rows.matrix import copy_note

@@ -13,7 +13,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from gapsvm.estimators.probabilities import ProbabilitiesMixin
-from gapsvm.losses.family import Loss, get_loss
+from gapsvm.losses.base import Loss
+from gapsvm.losses.registry import get_loss
 from gapsvm.problems.linear import check_weights
 from gapsvm.training.online import HORIZON, STREAM_RULES, OnlineLearner
 

@@ -11,13 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from gapsvm.types.curves import FiveNumbers, Logit
+from gapsvm.losses.base import Curve
+from gapsvm.types.curves import FiveNumbers
 
 _SORT_AT_ONCE = 8192
 
 
 def best_bias(
-    curve: FiveNumbers | Logit, margins: Any, sign: Any, t: Any, weight: Any, guess: float = 0.0
+    curve: Curve, margins: Any, sign: Any, t: Any, weight: Any, guess: float = 0.0
 ) -> float:
     """argmin_b Σ weight_i φ(sign_i(margins_i + b)); the middle of the interval if many are.
 

@@ -1,4 +1,4 @@
-"""Losses: five numbers each, or logistic.
+"""Losses that are five numbers each.
 
 For every loss of the family the conjugate is, with t = 1 (margin losses) or t = y_i (response
 losses),
@@ -12,74 +12,56 @@ so its value, its subgradient and the exact dual step follow from (t, ε, γ, lo
     a⁺    = clip(soft(t − z + q·a, ε)/(γ + q), lo, hi)
                                                  maximises −φ*(−a⁺) − z(a⁺ − a) − (q/2)(a⁺ − a)²
 
-A new loss of the family is one line in ``LOSSES``.  The methods here are the definition, in NumPy;
-the compiled backend repeats them and is tested against them.
+A new loss of the family is one line below; tables of tests, the command line and docs pick it up.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Literal
+from math import inf
 
-import numpy as np
-
-from gapsvm.types.curves import FiveNumbers, Logit
+from gapsvm.losses.base import Loss
+from gapsvm.types.curves import FiveNumbers
 
 
-@dataclass(frozen=True)
-class Loss:
-    """A loss: its name, what it looks at, and its curve.
-
-    Parameters
-    ----------
-    kind : "margin" or "response"
-        Margin losses look at z = y⟨x, w⟩ with t = 1; response losses at z = ⟨x, w⟩ with t = y.
-    curve : FiveNumbers or Logit
-        φ, its subgradient, its conjugate and its dual step.
-    """
-
-    name: str
-    kind: Literal["margin", "response"]
-    curve: FiveNumbers | Logit
-
-    def __post_init__(self) -> None:
-        c = self.curve
-        if isinstance(c, FiveNumbers) and not (
-            0 <= c.eps < np.inf and 0 <= c.gamma < np.inf and c.lo <= 0 < c.hi
-        ):
-            raise ValueError(f"loss {self.name!r} needs eps >= 0, gamma >= 0, lo <= 0 < hi: {c}")
+def margin_loss(name: str, eps: float, gamma: float, lo: float, hi: float) -> Loss:
+    """A loss of z = y⟨x, w⟩, t = 1: classification."""
+    return Loss(name, "margin", FiveNumbers(*map(float, (eps, gamma, lo, hi))))
 
 
-def _margin(name: str, *numbers: float) -> Loss:
-    return Loss(name, "margin", FiveNumbers(*map(float, numbers)))
+def response_loss(name: str, eps: float, gamma: float, lo: float, hi: float) -> Loss:
+    """A loss of z = ⟨x, w⟩, t = y: regression."""
+    return Loss(name, "response", FiveNumbers(*map(float, (eps, gamma, lo, hi))))
 
 
-def _response(name: str, *numbers: float) -> Loss:
-    return Loss(name, "response", FiveNumbers(*map(float, numbers)))
+def _smoothed_hinge(smoothing: float = 0.5) -> Loss:
+    return margin_loss("smoothed_hinge", 0, smoothing, 0, 1)
 
 
-_INF = float("inf")
+def _epsilon_insensitive(epsilon: float = 0.1) -> Loss:
+    return response_loss("epsilon_insensitive", epsilon, 0, -1, 1)
 
-LOSSES: dict[str, Callable[..., Loss]] = {
-    # name, then ε, γ, lo, hi
-    "hinge": lambda: _margin("hinge", 0, 0, 0, 1),
-    "smoothed_hinge": lambda smoothing=0.5: _margin("smoothed_hinge", 0, smoothing, 0, 1),
-    "squared_hinge": lambda: _margin("squared_hinge", 0, 0.5, 0, _INF),
-    "epsilon_insensitive": lambda epsilon=0.1: _response("epsilon_insensitive", epsilon, 0, -1, 1),
-    "squared_epsilon_insensitive": lambda epsilon=0.1: _response(
-        "squared_epsilon_insensitive", epsilon, 0.5, -_INF, _INF
+
+def _squared_epsilon_insensitive(epsilon: float = 0.1) -> Loss:
+    return response_loss("squared_epsilon_insensitive", epsilon, 0.5, -inf, inf)
+
+
+def _huber(delta: float = 1.0) -> Loss:
+    return response_loss("huber", 0, 1, -delta, delta)
+
+
+FAMILY: dict[str, tuple[Callable[..., Loss], str]] = {
+    # name: what makes it of ε, γ, lo, hi, and what it is
+    "hinge": (lambda: margin_loss("hinge", 0, 0, 0, 1), "max(0, 1 − z)"),
+    "smoothed_hinge": (_smoothed_hinge, "the hinge, quadratic over a width of smoothing"),
+    "squared_hinge": (lambda: margin_loss("squared_hinge", 0, 0.5, 0, inf), "max(0, 1 − z)²"),
+    "epsilon_insensitive": (_epsilon_insensitive, "max(0, |y − z| − epsilon)"),
+    "squared_epsilon_insensitive": (
+        _squared_epsilon_insensitive,
+        "max(0, |y − z| − epsilon)²",
     ),
-    "absolute": lambda: _response("absolute", 0, 0, -1, 1),
-    "huber": lambda delta=1.0: _response("huber", 0, 1, -delta, delta),
-    "half_squared": lambda: _response("half_squared", 0, 1, -_INF, _INF),
-    "logistic": lambda: Loss("logistic", "margin", Logit()),
+    "absolute": (lambda: response_loss("absolute", 0, 0, -1, 1), "|y − z|"),
+    "huber": (_huber, "(y − z)²/2, and straight where |y − z| > delta"),
+    "half_squared": (lambda: response_loss("half_squared", 0, 1, -inf, inf), "(y − z)²/2"),
 }
-"""Every loss by name; the keyword is the loss's own parameter, where it has one."""
-
-
-def get_loss(name: str, **parameters: float) -> Loss:
-    """The loss of that name; an unknown one is an error that lists the known ones."""
-    if name not in LOSSES:
-        raise ValueError(f"unknown loss {name!r}; choose one of {', '.join(LOSSES)}")
-    return LOSSES[name](**parameters)
+"""Every loss of the family; the parameters of what makes it are the loss's own."""

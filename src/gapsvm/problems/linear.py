@@ -22,8 +22,8 @@ from typing import Any, Literal
 import numpy as np
 
 from gapsvm.backends import Backend, get_backend
+from gapsvm.losses.base import Loss
 from gapsvm.losses.best_bias import best_bias
-from gapsvm.losses.family import Loss
 from gapsvm.problems.certificate import Certificate
 from gapsvm.rows.matrix import Rows, checked_rows
 

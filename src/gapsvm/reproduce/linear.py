@@ -12,7 +12,7 @@ import numpy as np
 
 from gapsvm import datasets
 from gapsvm.backends import Backend, get_backend
-from gapsvm.losses.family import get_loss
+from gapsvm.losses.registry import get_loss
 from gapsvm.problems.linear import LinearProblem
 from gapsvm.reproduce import style
 from gapsvm.reproduce.framework import Bench, Options, Row, as_numbers

@@ -18,7 +18,7 @@ import numpy as np
 
 from gapsvm.backends import get_backend
 from gapsvm.backends.memory import row_table
-from gapsvm.losses.family import Loss
+from gapsvm.losses.base import Loss
 from gapsvm.problems.linear import Bias
 from gapsvm.rows.matrix import Rows, checked_rows
 from gapsvm.solvers.subgradient.rules import RULES, Scale

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from gapsvm.backends import get_backend
-from gapsvm.losses.family import get_loss
+from gapsvm.losses.registry import get_loss
 from gapsvm.problems.linear import Iterate, LinearProblem
 from gapsvm.rows.matrix import checked_rows
 from gapsvm.training.train import Fit, Options, train

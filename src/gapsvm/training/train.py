@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from gapsvm.backends import get_backend
-from gapsvm.losses.family import Loss
+from gapsvm.losses.base import Loss
 from gapsvm.problems.linear import Bias, Iterate, LinearProblem
 from gapsvm.rows.matrix import Rows, checked_rows
 from gapsvm.solvers.loop import deferred_interrupt, solve

@@ -27,6 +27,26 @@ class FiveNumbers(NamedTuple):
     lo: float = 0.0
     hi: float = 1.0
 
+    @staticmethod
+    def compiled() -> str:
+        """The module of the compiled functions."""
+        return "gapsvm.backends.numba.five_numbers"
+
+    def needs(self) -> str:
+        """What the numbers must be and are not."""
+        finite = 0 <= self.eps < np.inf and 0 <= self.gamma < np.inf
+        return "" if finite and self.lo <= 0 < self.hi else "eps >= 0, gamma >= 0, lo <= 0 < hi"
+
+    @property
+    def largest_slope(self) -> float:
+        """A bound on |φ′|; infinite if there is none."""
+        return max(self.hi, -self.lo)
+
+    def slope_within(self, reach: float, t: float) -> float:
+        """A bound on |φ′(z)| for |z| ≤ reach and targets of at most |t|."""
+        steep = self.largest_slope
+        return (t + reach) / self.gamma if steep == np.inf else steep
+
     def maximiser(self, z: Any, t: Any) -> Any:
         """a*(z) = argmax_a −z·a − φ*(−a); minus a subgradient of φ at z."""
         pull = soft(np.subtract(t, z), self.eps)
@@ -78,6 +98,21 @@ class Logit(NamedTuple):
     """The curve of the logistic loss: φ*(−a) = a·log a + (1 − a)·log(1 − a) on [0, 1]."""
 
     newton_steps: int = 100
+
+    @staticmethod
+    def compiled() -> str:
+        """The module of the compiled functions."""
+        return "gapsvm.backends.numba.logistic"
+
+    def needs(self) -> str:
+        return "" if self.newton_steps > 0 else "newton_steps > 0"
+
+    @property
+    def largest_slope(self) -> float:
+        return 1.0
+
+    def slope_within(self, reach: float, t: float) -> float:
+        return 1.0
 
     @property
     def lo(self) -> float:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from gapsvm.backends import get_backend
-from gapsvm.losses.family import get_loss
+from gapsvm.losses.registry import get_loss
 from gapsvm.problems.linear import Bias, LinearProblem
 from gapsvm.reproduce import style
 from gapsvm.reproduce.framework import Bench, Options, Row, markdown_table
