@@ -5,7 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from gapsvm.registry.storable import storable
 
+
+@storable
 @dataclass(frozen=True)
 class Certificate:
     """What is proved about an iterate: primal − P* ≤ gap.

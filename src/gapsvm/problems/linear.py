@@ -15,6 +15,7 @@ P(w, b) − D(α) ≥ P(w, b) − P* for any (w, b) and any feasible α.
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
@@ -25,6 +26,7 @@ from gapsvm.backends import Backend, get_backend
 from gapsvm.losses.base import Loss
 from gapsvm.losses.best_bias import best_bias
 from gapsvm.problems.certificate import Certificate
+from gapsvm.registry.storable import storable
 from gapsvm.rows.matrix import Rows, checked_rows
 
 Bias = Literal["none", "penalized", "free"]
@@ -36,6 +38,7 @@ _SLICE_VALUES = 8_000_000
 """Stored values visited between two looks at the clock: a few hundredths of a second."""
 
 
+@storable
 @dataclass(frozen=True)
 class Iterate:
     """A primal and a dual point; they need not belong together.  ``w`` None stands for w(α).
@@ -328,6 +331,19 @@ class LinearProblem:
         """Σ s_i φ(z_i); NumPy, since a kernel would cost more to compile than it ever saves."""
         values = self.loss.curve.value(self.sign * (margins + bias), self.t)
         return float(np.sum(self.weight * values))
+
+    def fingerprint(self) -> dict[str, Any]:
+        """What tells this problem from others; it costs next to nothing."""
+        found = {
+            **self.rows.fingerprint(),
+            "loss": repr(self.loss),
+            "lam": self.lam,
+            "bias": self.bias,
+            "bias ratio": self.bias_ratio,
+            "labels": hashlib.sha256(self.y.data).hexdigest(),
+            "sample weights": hashlib.sha256(self.weight.data).hexdigest(),
+        }
+        return {**found, "radius": self.radius} if self.radius < np.inf else found
 
     def balanced(self, alpha: Any) -> Any:
         """α with Σ c_i α_i = 0: the heavier side is scaled down, which no box forbids."""

@@ -12,6 +12,7 @@ log-loss, log Σ_r e^{z_r} − z_y.  A bias is the weight of a feature of consta
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
@@ -21,6 +22,7 @@ import numpy as np
 from gapsvm.backends import Backend, get_backend
 from gapsvm.problems.certificate import Certificate
 from gapsvm.problems.linear import check_weights
+from gapsvm.registry.storable import storable
 from gapsvm.rows.matrix import Rows, checked_rows
 from gapsvm.types.curves import SIMPLEX_ROUNDING, MulticlassCurve
 
@@ -28,6 +30,7 @@ MULTICLASS_LOSSES = ("crammer_singer", "multinomial")
 _SLICE_VALUES = 8_000_000
 
 
+@storable
 @dataclass(frozen=True)
 class MulticlassIterate:
     """A primal point (W features × classes, a bias per class) and a dual one (A rows × classes).
@@ -152,6 +155,20 @@ class MulticlassProblem:
             W = points[best]
             solution = MulticlassIterate(W[:-1].copy(), self.bias_scale * W[-1], A)
             return Certificate(primal, dual, solution)
+
+    def fingerprint(self) -> dict[str, Any]:
+        """What tells this problem from others; it costs next to nothing."""
+        return {
+            **self.rows.fingerprint(),
+            "loss": self.loss,
+            "classes": self.n_classes,
+            "lam": self.lam,
+            "bias": self.bias,
+            "bias ratio": self.bias_ratio,
+            "labels": hashlib.sha256(self.y.data).hexdigest(),
+            "sample weights": hashlib.sha256(self.weight.data).hexdigest(),
+            "costs": hashlib.sha256(self.curve.costs.data).hexdigest(),
+        }
 
     def _stacked(self, W: Any, bias: Any) -> Any:
         """W with the weights of the constant feature below, as kernels see it."""

@@ -7,6 +7,7 @@ says what was copied and why.
 
 from __future__ import annotations
 
+import hashlib
 import mmap
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -16,6 +17,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from gapsvm.types.matrices import CSR, Dense
+
+_SAMPLED_ROWS = 1000
+"""Rows that are looked at to tell a matrix from others."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +66,24 @@ class Rows:
             stored = slice(int(self.view.indptr[first]), int(self.view.indptr[last]))
             _ask_for(self.view.data[stored])
             _ask_for(self.view.indices[stored])
+
+    def fingerprint(self) -> dict[str, Any]:
+        """Sizes, and a hash of up to a thousand rows, evenly spread, whatever the index width."""
+        n, _ = self.shape
+        chosen = np.unique(np.linspace(0, max(n - 1, 0), min(n, _SAMPLED_ROWS)).astype(np.int64))
+        digest = hashlib.sha256()
+        for i in chosen:
+            if isinstance(self.view, CSR):
+                row = slice(int(self.view.indptr[i]), int(self.view.indptr[i + 1]))
+                digest.update(self.view.indices[row].astype(np.uint64).data)
+                digest.update(self.view.data[row].data)
+            else:
+                digest.update(self.view.values[i].data)
+        return {
+            "shape": list(self.shape),
+            "stored values": self.n_stored,
+            "sample of X": digest.hexdigest(),
+        }
 
     def to_scipy(self) -> Any:
         """The same memory as a NumPy array or a SciPy CSR matrix, for products with BLAS."""

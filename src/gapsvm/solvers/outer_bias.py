@@ -16,6 +16,7 @@ import numpy as np
 
 from gapsvm.backends import Backend
 from gapsvm.problems.linear import Iterate, LinearProblem
+from gapsvm.registry.storable import storable
 from gapsvm.solvers.sdca.serial import SDCA, SDCAState
 from gapsvm.solvers.subgradient.solver import Subgradient, SubgradientState
 from gapsvm.solvers.trace import Progress
@@ -30,6 +31,7 @@ def _nothing() -> Any:
     return np.zeros(0)
 
 
+@storable
 @dataclass
 class OuterBiasState:
     """The bias that is held, what encloses the best one, and the inner solver's state."""
@@ -52,6 +54,7 @@ class OuterBiasState:
     """The last α from which b moved to the right, to the left: it pulls b up, or down."""
 
 
+@storable
 @dataclass(frozen=True)
 class OuterBias:
     """Bisection over a free bias around a solver for the weights.

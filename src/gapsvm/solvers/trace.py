@@ -9,6 +9,7 @@ from enum import Enum
 from typing import Any
 
 from gapsvm.problems.certificate import Certificate
+from gapsvm.registry.storable import storable
 
 
 class Status(Enum):
@@ -26,6 +27,7 @@ class Status(Enum):
     DIVERGED = "the iterates became infinite or NaN"
 
 
+@storable
 @dataclass(frozen=True)
 class Record:
     """One line of a trace: where the fit stood when it was evaluated."""
@@ -65,6 +67,7 @@ class Progress:
     """The solver sees no more progress of the size that was asked for; nothing is promised."""
 
 
+@storable
 @dataclass
 class Checkpoint:
     """Everything a fit needs to go on as if it had never stopped."""
@@ -81,6 +84,7 @@ class Checkpoint:
     trace: list[Record] = field(default_factory=list)
 
 
+@storable
 @dataclass(frozen=True)
 class Result:
     """The last certified iterate, how it was reached and how it ended."""

@@ -1,9 +1,10 @@
 """Checkpoints: a fit's whole state in a file, to go on from as if it had never stopped.
 
-A file holds a tree: dataclasses from a short list, lists, tuples, dicts, arrays, numbers, texts and
-NumPy's random generators.  Arrays are stored as safetensors, the rest as JSON, everything under one
-SHA-256; nothing in a file can name code that is not on the list.  Writing replaces the old file in
-one step, so that a kill at any moment leaves the old checkpoint or the new one.
+A file holds a tree: dataclasses declared storable (``gapsvm.registry.storable``), lists, tuples,
+dicts, arrays, numbers, texts and NumPy's random generators.  Arrays are stored as safetensors, the
+rest as JSON, everything under one SHA-256; nothing in a file can name code that is not declared.
+Writing replaces the old file in one step, so that a kill at any moment leaves the old checkpoint or
+the new one.
 
 A checkpoint belongs to a problem.  `fingerprint` says which, and reading refuses any other.
 """
@@ -22,93 +23,32 @@ from typing import Any
 import numpy as np
 
 from gapsvm.io.tensors import TensorFileError, read_tensors, write_tensors
-from gapsvm.problems.certificate import Certificate
-from gapsvm.problems.linear import Iterate, LinearProblem
-from gapsvm.problems.multiclass import MulticlassIterate, MulticlassProblem
-from gapsvm.rows.matrix import Rows
-from gapsvm.solvers.minibatch.solver import MiniBatchSDCA, MiniBatchState
-from gapsvm.solvers.newton.interior import InteriorPoint, InteriorState
-from gapsvm.solvers.newton.newton import Newton, NewtonState
-from gapsvm.solvers.outer_bias import OuterBias, OuterBiasState
-from gapsvm.solvers.sdca.accelerated import AcceleratedSDCA, AcceleratedState
-from gapsvm.solvers.sdca.serial import SDCA, SDCAState
-from gapsvm.solvers.subgradient.multiclass import MulticlassSubgradient
-from gapsvm.solvers.subgradient.solver import Subgradient, SubgradientState
-from gapsvm.solvers.trace import Checkpoint, Record, Result, Status
-from gapsvm.training.train import Fit, Training
-from gapsvm.types.matrices import CSR
+from gapsvm.registry.storable import STORABLE
+from gapsvm.solvers.trace import Checkpoint, Status
 
 FORMAT = "gapsvm checkpoint"
 VERSION = 1
 
-_CLASSES: dict[str, type] = {
-    cls.__name__: cls
-    for cls in (
-        Checkpoint,
-        Record,
-        Certificate,
-        Result,
-        Iterate,
-        SDCA,
-        SDCAState,
-        AcceleratedSDCA,
-        AcceleratedState,
-        InteriorPoint,
-        InteriorState,
-        Newton,
-        NewtonState,
-        MiniBatchSDCA,
-        MiniBatchState,
-        Subgradient,
-        SubgradientState,
-        OuterBias,
-        OuterBiasState,
-        MulticlassIterate,
-        MulticlassSubgradient,
-        Training,
-        Fit,
-    )
-}
-"""What a tree may be made of.  A new solver adds its two classes."""
 _GENERATORS = {
     name: getattr(np.random, name) for name in ("PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64")
 }
-_SAMPLED_ROWS = 1000
 
 
 class CheckpointError(ValueError):
     """A file that is damaged, no checkpoint, or one of another problem."""
 
 
-def fingerprint(
-    problem: LinearProblem | MulticlassProblem, more: Sequence[Any] = ()
-) -> dict[str, Any]:
-    """What tells a problem from others: sizes, labels, weights, a sample of the rows, λ, ...
+def fingerprint(problem: Any, more: Sequence[Any] = ()) -> dict[str, Any]:
+    """What tells a problem from others, see ``problem.fingerprint``.
 
-    Up to a thousand rows are looked at, evenly spread, so that it costs next to nothing.
     ``more``: the labels of further problems that differ in nothing else, such as other classes
     against the rest.
     """
-    labels = hashlib.sha256(problem.y.data)
+    found: dict[str, Any] = problem.fingerprint()
+    labels = hashlib.sha256(found["labels"].encode())
     for y in more:
         labels.update(np.ascontiguousarray(y, dtype=np.float64).data)
-    found = {
-        "shape": list(problem.rows.shape),
-        "number of problems": 1 + len(more),
-        "stored values": problem.rows.n_stored,
-        "loss": repr(problem.loss),
-        "lam": problem.lam,
-        "bias": problem.bias,
-        "bias ratio": problem.bias_ratio,
-        "labels": labels.hexdigest(),
-        "sample weights": hashlib.sha256(problem.weight.data).hexdigest(),
-        "sample of X": _hash_of_some_rows(problem.rows),
-    }
-    if isinstance(problem, LinearProblem) and problem.radius < math.inf:
-        found["radius"] = problem.radius
-    if isinstance(problem, MulticlassProblem):
-        found["costs"] = hashlib.sha256(problem.curve.costs.data).hexdigest()
-    return found
+    return {**found, "number of problems": 1 + len(more), "labels": labels.hexdigest()}
 
 
 def save_checkpoint(
@@ -187,28 +127,16 @@ def load_tree(path: str | os.PathLike[str], problem_fingerprint: dict[str, Any])
         raise CheckpointError(f"{path} is not a sound checkpoint: {error}") from error
 
 
-def _hash_of_some_rows(rows: Rows) -> str:
-    """SHA-256 of values and columns, whatever the width of the indices."""
-    n, _ = rows.shape
-    chosen = np.unique(np.linspace(0, max(n - 1, 0), min(n, _SAMPLED_ROWS)).astype(np.int64))
-    digest = hashlib.sha256()
-    for i in chosen:
-        if isinstance(rows.view, CSR):
-            row = slice(int(rows.view.indptr[i]), int(rows.view.indptr[i + 1]))
-            digest.update(rows.view.indices[row].astype(np.uint64).data)
-            digest.update(rows.view.data[row].data)
-        else:
-            digest.update(rows.view.values[i].data)
-    return digest.hexdigest()
-
-
 def _check_problem(path: Any, stored: Any, given: dict[str, Any]) -> None:
     for name in {**stored, **given}:
         there, here = stored.get(name), given.get(name)
         if there != here:
-            is_hash = name in ("labels", "sample weights", "sample of X", "costs")
-            how = "differs" if is_hash else f"is {there} there and {here} here"
+            how = "differs" if _is_hash(there or here) else f"is {there} there and {here} here"
             raise CheckpointError(f"{path} is a checkpoint of another problem: {name} {how}")
+
+
+def _is_hash(value: Any) -> bool:
+    return isinstance(value, str) and re.fullmatch("[0-9a-f]{64}", value) is not None
 
 
 # -- trees -----------------------------------------------------------------------------------------
@@ -240,7 +168,7 @@ def _encoded(value: Any, place: str, arrays: dict[str, np.ndarray]) -> Any:
     if isinstance(value, np.random.Generator):
         return {"generator": _encoded(value.bit_generator.state, place, arrays)}
     name = type(value).__name__
-    if dataclasses.is_dataclass(value) and _CLASSES.get(name) is type(value):
+    if dataclasses.is_dataclass(value) and STORABLE.get(name) is type(value):
         fields = ((field.name, getattr(value, field.name)) for field in dataclasses.fields(value))
         return {"class": name, "fields": inside(fields)}
     raise TypeError(f"a checkpoint cannot hold {place}, an object of type {name}")
@@ -266,7 +194,7 @@ def _decoded(node: Any, arrays: dict[str, np.ndarray]) -> Any:
             return _generator(_decoded(state, arrays))
         case {"class": name, "fields": fields}:
             values = {field: _decoded(item, arrays) for field, item in fields.items()}
-            return _CLASSES[name](**values)
+            return STORABLE[name](**values)
     raise ValueError(f"{sorted(node)} is none of the things that a checkpoint holds")
 
 

@@ -17,6 +17,7 @@ import numpy as np
 from gapsvm.backends import get_backend
 from gapsvm.losses.base import Loss
 from gapsvm.problems.linear import Bias, Iterate, LinearProblem
+from gapsvm.registry.storable import storable
 from gapsvm.rows.matrix import Rows, checked_rows
 from gapsvm.solvers.loop import deferred_interrupt, solve
 from gapsvm.solvers.minibatch.solver import MiniBatchSDCA
@@ -87,6 +88,7 @@ class Options:
     threads: int = 1
 
 
+@storable
 @dataclass(frozen=True)
 class Fit:
     """A trained binary or regression model and its certificate."""
@@ -197,6 +199,7 @@ def _warmed(solver: Any, warm: Iterate | None) -> Any:
     return replace(solver, alpha=warm.alpha, bias=warm.bias)
 
 
+@storable
 @dataclass
 class Training:
     """Where a training stands: everything it needs to go on as if it had never stopped."""

@@ -28,6 +28,7 @@ import numpy as np
 from gapsvm.backends import Backend
 from gapsvm.backends.memory import zeros
 from gapsvm.problems.linear import Iterate, LinearProblem
+from gapsvm.registry.storable import storable
 from gapsvm.rows.spectral import batch_worth_using, beta, sigma2
 from gapsvm.solvers.newton.normal_equations import one_blas_thread
 from gapsvm.solvers.row_order import new_order
@@ -51,6 +52,7 @@ _SAMPLE = 10_000
 """Rows from which σ² is estimated when that is asked for."""
 
 
+@storable
 @dataclass
 class MiniBatchState:
     """Everything the solver knows; resuming from a copy is bit-equal."""
@@ -88,6 +90,7 @@ class MiniBatchState:
     """Which batch size and which σ² were chosen, and why."""
 
 
+@storable
 @dataclass(frozen=True)
 class MiniBatchSDCA:
     """Dual ascent on many rows at a time.

@@ -23,6 +23,7 @@ from scipy.linalg import LinAlgError
 
 from gapsvm.backends import Backend
 from gapsvm.problems.linear import Iterate, LinearProblem
+from gapsvm.registry.storable import storable
 from gapsvm.solvers.newton.normal_equations import (
     BestSoFar,
     NormalEquations,
@@ -43,6 +44,7 @@ _LEAST, _MOST = 0.1, 10.0
 """... and moves those outside these multiples of the goal back to them."""
 
 
+@storable
 @dataclass
 class InteriorState(BestSoFar):
     """Primal-dual point: u and its slack U − u are both kept, so neither loses digits near 0.
@@ -60,6 +62,7 @@ class InteriorState(BestSoFar):
     """XXᵀ when there are fewer rows than features, else None."""
 
 
+@storable
 @dataclass(frozen=True)
 class InteriorPoint:
     """Primal-dual interior point; 20–50 steps of O(n·nnz²) or O(n·d²), to 1e-12 and beyond."""

@@ -17,6 +17,7 @@ from scipy.linalg import LinAlgError
 
 from gapsvm.backends import Backend
 from gapsvm.problems.linear import Iterate, LinearProblem
+from gapsvm.registry.storable import storable
 from gapsvm.solvers.newton.normal_equations import (
     BestSoFar,
     NormalEquations,
@@ -30,6 +31,7 @@ _SHARE = 1e-4
 _HALVINGS = 40
 
 
+@storable
 @dataclass
 class NewtonState(BestSoFar):
     """(w, b), and the margins ⟨x_i, w⟩."""
@@ -41,6 +43,7 @@ class NewtonState(BestSoFar):
     """XXᵀ when there are fewer rows than features, else None."""
 
 
+@storable
 @dataclass(frozen=True)
 class Newton:
     """Damped Newton steps of O(n·nnz²) or O(n·d²); a dozen of them, to 1e-12 and beyond."""

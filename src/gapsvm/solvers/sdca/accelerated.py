@@ -27,6 +27,7 @@ import numpy as np
 
 from gapsvm.backends import Backend
 from gapsvm.problems.linear import Iterate, LinearProblem
+from gapsvm.registry.storable import storable
 from gapsvm.solvers.sdca.serial import SDCA, SDCAState, bias_ratio
 from gapsvm.solvers.trace import Progress
 
@@ -40,6 +41,7 @@ _NEGLIGIBLE = 0.01
 """Share of the gap allowed at the end of a step that is not worth another pass."""
 
 
+@storable
 @dataclass
 class AcceleratedState:
     """The state of SDCA inside an outer step, and the centres; a copy resumes bit-equally."""
@@ -64,6 +66,7 @@ class AcceleratedState:
     hint: float = math.inf
 
 
+@storable
 @dataclass(frozen=True)
 class AcceleratedSDCA:
     """SDCA on problems with a proximal term, whose centre moves with momentum.

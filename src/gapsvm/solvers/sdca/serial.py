@@ -24,6 +24,7 @@ import numpy as np
 from gapsvm.backends import Backend
 from gapsvm.backends.memory import row_table, zeros
 from gapsvm.problems.linear import Iterate, LinearProblem
+from gapsvm.registry.storable import storable
 from gapsvm.solvers.row_order import FEW, expect_rows, new_order, read_in_blocks
 from gapsvm.solvers.sdca.blocks import measure_overlap, pay, steps_in_blocks, worth_blocks
 from gapsvm.solvers.sdca.planes import step_in_plane
@@ -38,6 +39,7 @@ _PART_VALUES = 2_000_000
 """Stored values of the parts in which rows are screened, whatever the number of threads."""
 
 
+@storable
 @dataclass
 class SDCAState:
     """Everything SDCA knows; resuming from a copy is bit-equal."""
@@ -78,6 +80,7 @@ class SDCAState:
     """Rows visited when that was."""
 
 
+@storable
 @dataclass(frozen=True)
 class SDCA:
     """Stochastic dual coordinate ascent.

@@ -15,6 +15,7 @@ import numpy as np
 
 from gapsvm.backends import Backend
 from gapsvm.problems.multiclass import MulticlassIterate, MulticlassProblem
+from gapsvm.registry.storable import storable
 from gapsvm.solvers.subgradient.rules import Scale
 from gapsvm.solvers.subgradient.solver import (
     _PASSES_FORESEEN,
@@ -24,6 +25,7 @@ from gapsvm.solvers.subgradient.solver import (
 )
 
 
+@storable
 @dataclass(frozen=True)
 class MulticlassSubgradient(Subgradient):
     """Stochastic subgradient steps on a ``MulticlassProblem``; the defaults are Pegasos.

@@ -17,6 +17,7 @@ import numpy as np
 from gapsvm.backends import Backend
 from gapsvm.backends.memory import row_table, zeros
 from gapsvm.problems.linear import Iterate, LinearProblem
+from gapsvm.registry.storable import storable
 from gapsvm.rows.spectral import beta, sigma2
 from gapsvm.solvers.row_order import new_order
 from gapsvm.solvers.subgradient.rules import RULES, Scale, StepRule, check_curvature
@@ -44,6 +45,7 @@ _WEIGHT_OF_PAST = 0.9
 _PASSES_FORESEEN = 100
 
 
+@storable
 @dataclass
 class SubgradientState:
     """w = scale·v, w̄ = p·v + r·u; what each row was seen to pull is kept for the certificate."""
@@ -98,6 +100,7 @@ def limit_of_bias(R: float, largest_target: float, longest: float) -> float:
     return -1.0 / reach**2 if reach else 0.0
 
 
+@storable
 @dataclass(frozen=True)
 class Subgradient:
     """Stochastic subgradient steps; the defaults are Pegasos (Figures 1 and 2).
