@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize, minimize_scalar
 
-from gapsvm.theory import bounds
+from gapsvm import theory as bounds
 
 
 def log_floats(low, high):

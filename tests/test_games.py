@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import minimize
 
 from gapsvm.games import HingeGame, LinearGame, play, proximal_terms
-from gapsvm.theory.bounds import balanced_tau, do_corollary1_regret, do_theorem1_regret
+from gapsvm.theory import balanced_tau, do_corollary1_regret, do_theorem1_regret
 
 STRATEGIES = ("subgradient", "proximal", "bound", "adaptive")
 T = 100

@@ -18,7 +18,7 @@ from gapsvm.losses.registry import get_loss
 from gapsvm.problems.linear import LinearProblem
 from gapsvm.solvers.loop import solve
 from gapsvm.solvers.subgradient.solver import Subgradient
-from gapsvm.theory.bounds import (
+from gapsvm.theory import (
     Proximal,
     balanced_tau,
     bartlett_regret,

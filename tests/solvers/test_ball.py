@@ -21,7 +21,7 @@ from gapsvm import (
     solve,
 )
 from gapsvm.solvers.subgradient.rules import RULES, WITHOUT_LAM
-from gapsvm.theory.bounds import do_theorem2_iterations
+from gapsvm.theory import do_theorem2_iterations
 from gapsvm.training.checkpoint import fingerprint
 from gapsvm.training.train import Options, plan
 

@@ -13,7 +13,7 @@ from gapsvm.backends import get_backend
 from gapsvm.rows.spectral import beta, sigma2
 from gapsvm.solvers.minibatch.solver import RULES
 from gapsvm.solvers.row_order import new_order
-from gapsvm.theory.bounds import takac_theorem2_counts
+from gapsvm.theory import takac_theorem2_counts
 from gapsvm.training.train import Options, train
 
 CPU = get_backend("cpu")

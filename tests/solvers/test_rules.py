@@ -12,7 +12,7 @@ from gapsvm import LinearProblem, LinearSVC, Status, Subgradient, get_loss, solv
 from gapsvm.backends import get_backend
 from gapsvm.solvers.subgradient.rules import RULES, ConstantRule, NormaRule
 from gapsvm.solvers.subgradient.solver import SAMPLERS
-from gapsvm.theory.bounds import balanced_tau, bartlett_tau, do_phase_iterations, do_theorem2_tau
+from gapsvm.theory import balanced_tau, bartlett_tau, do_phase_iterations, do_theorem2_tau
 from gapsvm.training.train import SUBGRADIENT
 
 CPU = get_backend("cpu")

@@ -11,7 +11,7 @@ from problems import matrix, objective, problem
 from gapsvm import InteriorPoint, LinearSVC, Status, Subgradient, get_loss, solve
 from gapsvm.backends import get_backend
 from gapsvm.problems.linear import LinearProblem
-from gapsvm.theory.bounds import pegasos_footnote1_rows, pegasos_lemma3_iterations
+from gapsvm.theory import pegasos_footnote1_rows, pegasos_lemma3_iterations
 from gapsvm.training.checkpoint import fingerprint, load_checkpoint, save_checkpoint
 
 CPU = get_backend("cpu")

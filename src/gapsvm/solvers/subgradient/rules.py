@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from gapsvm.backends import Backend
-from gapsvm.theory.bounds import do_theorem2_tau
+from gapsvm.theory import do_theorem2_tau
 
 
 class Scale(NamedTuple):

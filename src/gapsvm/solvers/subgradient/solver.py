@@ -22,7 +22,7 @@ from gapsvm.rows.spectral import beta, sigma2
 from gapsvm.solvers.row_order import new_order
 from gapsvm.solvers.subgradient.rules import RULES, Scale, StepRule, check_curvature
 from gapsvm.solvers.trace import Progress
-from gapsvm.theory.bounds import (
+from gapsvm.theory import (
     do_phase_iterations,
     do_theorem2_iterations,
     do_theorem4_counts,
