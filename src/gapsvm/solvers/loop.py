@@ -1,4 +1,4 @@
-"""The solver protocol and the one loop.
+"""The one loop.
 
 The loop knows nothing of w or α: a solver advances a state, a problem certifies the iterate that
 the solver reads off it, and the loop decides when to look and when to stop.
@@ -13,46 +13,15 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, TypeVar
+from typing import Any
 
 import numpy as np
 
 from gapsvm.backends import Backend, get_backend
+from gapsvm.problems.base import Problem
 from gapsvm.problems.certificate import Certificate
-from gapsvm.solvers.trace import Callback, Checkpoint, Progress, Record, Result, Status
-
-State = TypeVar("State")
-
-
-class Problem(Protocol):
-    """What can be certified."""
-
-    @property
-    def n_rows(self) -> int:
-        """Rows visited by one pass."""
-
-    @property
-    def slice_rows(self) -> int:
-        """Rows whose visit takes some hundredths of a second: the grain of control."""
-
-    def certify(self, iterate: Any, backend: Backend) -> Certificate:
-        """Primal value, lower bound and the point they belong to."""
-
-
-class Solver(Protocol[State]):
-    """A frozen dataclass of hyper-parameters; everything that changes is in the state."""
-
-    def init(self, problem: Any, backend: Backend, rng: np.random.Generator) -> State:
-        """The state before the first step."""
-
-    def advance(self, problem: Any, state: State, backend: Backend, budget: int) -> State:
-        """The state after at most ``budget`` more rows; may change ``state`` in place."""
-
-    def iterate(self, problem: Any, state: State) -> Any:
-        """What ``problem.certify`` understands; shares no memory with the state."""
-
-    def progress(self, problem: Any, state: State) -> Progress:
-        """Rows visited so far and, if it is to be had for free, a guess of the gap."""
+from gapsvm.solvers.base import Solver, refusal_of
+from gapsvm.solvers.trace import Callback, Checkpoint, Record, Result, Status
 
 
 @contextmanager
@@ -82,8 +51,8 @@ def deferred_interrupt() -> Iterator[Callable[[], bool]]:
 
 
 def solve(
-    problem: Any,
-    solver: Any,
+    problem: Problem[Any],
+    solver: Solver[Any],
     *,
     gap: float,
     max_passes: float = 1000,
@@ -124,6 +93,9 @@ def solve(
     Result
         The last certified iterate, whatever ended the fit.
     """
+    reason = refusal_of(solver, problem)
+    if reason:
+        raise ValueError(f"{type(solver).__name__} cannot solve this: {reason}")
     backend = get_backend(backend)
     run = checkpoint
     if run is None:
@@ -175,8 +147,8 @@ def solve(
 class _Loop:
     """The moves of the loop: advance, decide whether to look, look."""
 
-    problem: Any
-    solver: Any
+    problem: Problem[Any]
+    solver: Solver[Any]
     backend: Backend
     run: Checkpoint
     gap: float
