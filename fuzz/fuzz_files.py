@@ -32,14 +32,11 @@ import numpy as np
 
 from gapsvm.io.folder import FolderError, convert, open_folder
 from gapsvm.io.svmlight import SvmlightError, read_svmlight
-from gapsvm.models.files import (
-    LinearModel,
-    ModelFormatError,
-    read_liblinear,
-    read_model,
-    write_liblinear,
-    write_model,
-)
+from gapsvm.models.base import ModelFormatError
+from gapsvm.models.files import read_model
+from gapsvm.models.liblinear import read_liblinear, write_liblinear
+from gapsvm.models.linear import LinearModel
+from gapsvm.models.native import write_native
 from gapsvm.training.checkpoint import CheckpointError, load_tree, save_tree
 
 SECONDS_PER_INPUT = 10
@@ -160,7 +157,7 @@ def seeds() -> dict[str, list[bytes]]:
         "svmlight": text,
         "folder": text,
         "header": [(SCRATCH / "folder" / "header.json").read_bytes()],
-        "model": [written(write_model, m) for m in (binary, several, regression)]
+        "model": [written(write_native, m) for m in (binary, several, regression)]
         + [written(write_liblinear, m) for m in (numbers, several, regression)],
         "checkpoint": [written(save_tree, tree, {"of": "this"})],
     }

@@ -18,14 +18,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gapsvm.io.tensors import read_tensors, write_tensors
-from gapsvm.models.files import (
-    LinearModel,
-    ModelFormatError,
-    read_liblinear,
-    read_model,
-    write_liblinear,
-    write_model,
-)
+from gapsvm.models.base import ModelFormatError
+from gapsvm.models.files import read_model
+from gapsvm.models.liblinear import read_liblinear, write_liblinear
+from gapsvm.models.linear import LinearModel
+from gapsvm.models.native import write_native
 
 FUZZ = settings(deadline=None, max_examples=300)
 RNG = np.random.default_rng(0)
@@ -147,7 +144,7 @@ def test_import_is_light():
 )
 def test_round_trip(tmp_path, classes):
     model = a_model(classes=classes)
-    write_model(tmp_path / "model", model)
+    write_native(tmp_path / "model", model)
     back = read_model(tmp_path / "model")
     if classes is not None and model.classes.dtype.byteorder == ">":
         model = a_model(coef=model.coef, classes=model.classes.astype("=i4"))
@@ -158,14 +155,14 @@ def test_round_trip(tmp_path, classes):
 def test_round_trip_of_several_classes_and_unknowns(tmp_path):
     unknown = {"lam": None, "feature_names": None, "status": "", "metadata": {}}
     for model in (three_classes(), three_classes(primal=np.nan, dual=-np.inf, **unknown)):
-        write_model(tmp_path / "model", model)
+        write_native(tmp_path / "model", model)
         assert_same(read_model(tmp_path / "model"), model)
 
 
 def test_it_is_a_safetensors_file(tmp_path):
     numpy_files = pytest.importorskip("safetensors.numpy")
     model = three_classes()
-    write_model(tmp_path / "model", model)
+    write_native(tmp_path / "model", model)
     tensors = numpy_files.load_file(tmp_path / "model")
     np.testing.assert_array_equal(tensors["coef"], model.coef)
     with pytest.importorskip("safetensors").safe_open(tmp_path / "model", "numpy") as file:
@@ -178,7 +175,7 @@ def test_it_is_a_safetensors_file(tmp_path):
 def test_metadata_must_be_json(tmp_path):
     for thing in (object(), np.nan, {1, 2}):
         with pytest.raises(ValueError, match="JSON"):
-            write_model(tmp_path / "model", a_model(metadata={"thing": thing}))
+            write_native(tmp_path / "model", a_model(metadata={"thing": thing}))
     assert list(tmp_path.iterdir()) == []
 
 
@@ -231,7 +228,7 @@ def rewritten(path, *, tensors=None, described=None, texts=None):
 )
 def test_sound_files_of_unsound_models(tmp_path, changes, words):
     path = tmp_path / "model"
-    write_model(path, a_model(classes=np.array([1, 2], dtype=np.int8)))
+    write_native(path, a_model(classes=np.array([1, 2], dtype=np.int8)))
     rewritten(path, **changes)
     with pytest.raises(ModelFormatError, match=words) as caught:
         read_model(path)
@@ -240,7 +237,7 @@ def test_sound_files_of_unsound_models(tmp_path, changes, words):
 
 def test_text_labels_cannot_blow_up(tmp_path):
     path = tmp_path / "model"
-    write_model(path, a_model(classes=["a", "b"]))
+    write_native(path, a_model(classes=["a", "b"]))
     rewritten(path, described={"classes": ["x" * 1_000_000, *map(str, range(10_000))]})
     with pytest.raises(ModelFormatError, match="too long"):
         read_model(path)
@@ -291,7 +288,7 @@ def entry(**values):
 )
 def test_damaged_files(tmp_path, damage, words):
     path = tmp_path / "model"
-    write_model(path, a_model())
+    write_native(path, a_model())
     path.write_bytes(damage(path.read_bytes()))
     with pytest.raises(ModelFormatError, match=words) as caught:
         read_model(path)
@@ -312,7 +309,7 @@ def test_arrays_numpy_does_not_have(tmp_path):
 
 def test_every_single_bit_flip_is_noticed(tmp_path):
     path = tmp_path / "model"
-    write_model(path, a_model())
+    write_native(path, a_model())
     content = path.read_bytes()
     for place in range(len(content)):
         flipped = bytearray(content)
@@ -325,13 +322,13 @@ def test_every_single_bit_flip_is_noticed(tmp_path):
 def test_a_full_disk_leaves_the_old_file(tmp_path, monkeypatch):
     path = tmp_path / "model"
     old = a_model()
-    write_model(path, old)
+    write_native(path, old)
 
     def no_space(descriptor):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(os, "fsync", no_space)
-    for write in (write_model, write_liblinear):
+    for write in (write_native, write_liblinear):
         with pytest.raises(OSError, match=str(path)):
             write(path, a_model())
     assert [file.name for file in tmp_path.iterdir()] == ["model"]
@@ -340,14 +337,14 @@ def test_a_full_disk_leaves_the_old_file(tmp_path, monkeypatch):
 
 def test_folders_that_cannot_be_written(tmp_path, monkeypatch):
     with pytest.raises(FileNotFoundError, match="absent/model'"):
-        write_model(tmp_path / "absent" / "model", a_model())
+        write_native(tmp_path / "absent" / "model", a_model())
     with pytest.raises(OSError, match="not a file"):
-        write_model(tmp_path, a_model())
+        write_native(tmp_path, a_model())
     tmp_path.chmod(0o500)
     try:
         if not os.access(tmp_path, os.W_OK):  # root may write anywhere
             with pytest.raises(PermissionError, match="model'"):
-                write_model(tmp_path / "model", a_model())
+                write_native(tmp_path / "model", a_model())
     finally:
         tmp_path.chmod(0o700)
 
@@ -543,7 +540,7 @@ def test_memory_is_bounded(tmp_path, text):
 
 
 def test_weights_are_read_in_pieces(tmp_path, monkeypatch):
-    monkeypatch.setattr("gapsvm.models.files._BYTES_PER_READ", 7)
+    monkeypatch.setattr("gapsvm.models.liblinear._BYTES_PER_READ", 7)
     model = three_classes()
     write_liblinear(tmp_path / "model", model)
     assert read_model(tmp_path / "model").coef.tobytes() == model.coef.tobytes()
@@ -566,7 +563,7 @@ def read_or_refuse(path, content):
 @pytest.fixture(scope="module")
 def scratch(tmp_path_factory):
     folder = tmp_path_factory.mktemp("fuzz")
-    write_model(folder / "ours", three_classes())
+    write_native(folder / "ours", three_classes())
     write_liblinear(folder / "theirs", three_classes())
     return folder
 

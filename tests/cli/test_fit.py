@@ -13,7 +13,8 @@ import scipy.sparse as sp
 from commands import Command, same_bits
 
 import gapsvm
-from gapsvm.models.files import LinearModel, read_model
+from gapsvm.models.files import read_model
+from gapsvm.models.linear import LinearModel
 
 MARGIN = ["hinge", "squared_hinge", "smoothed_hinge", "logistic"]
 ROUNDING = 1e-12

@@ -307,7 +307,7 @@ def test_damaged_arrays(tmp_path):
 
 
 def test_indices_are_checked_before_use(tmp_path):
-    from gapsvm.models.files import LinearModel
+    from gapsvm.models.linear import LinearModel
 
     convert(PLAIN, tmp_path / "a")
     path = tmp_path / "a" / "indices.npy"

@@ -10,13 +10,11 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from gapsvm.estimators.files import load_model, save_model
 from gapsvm.estimators.linear import LinearSVC, LinearSVR
-from gapsvm.models.files import (
-    LinearModel,
-    ModelFormatError,
-    read_model,
-    write_liblinear,
-    write_model,
-)
+from gapsvm.models.base import ModelFormatError
+from gapsvm.models.files import read_model
+from gapsvm.models.liblinear import write_liblinear
+from gapsvm.models.linear import LinearModel
+from gapsvm.models.native import write_native
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(60, 4))
@@ -162,7 +160,7 @@ def test_a_model_of_the_command_line(tmp_path):
         passes=3.5,
         status="CONVERGED",
     )
-    write_model(tmp_path / "model", model)
+    write_native(tmp_path / "model", model)
     back = load_model(tmp_path / "model")
     assert (back.loss, back.lam, back.penalize_intercept) == ("squared_hinge", 0.1, True)
     assert (back.n_iter_, back.converged_, back.method_) == (4, True, "sdca")
@@ -206,7 +204,7 @@ def test_a_model_of_liblinear(tmp_path, classes):
 def test_descriptions_that_make_no_sense(tmp_path, described, classes):
     metadata = {"estimator": described}
     model = LinearModel(np.ones((1, 4)), [0.5], classes, loss="hinge", metadata=metadata)
-    write_model(tmp_path / "model", model)
+    write_native(tmp_path / "model", model)
     assert read_model(tmp_path / "model").metadata == metadata
     with pytest.raises(ModelFormatError, match="does not describe an estimator"):
         load_model(tmp_path / "model")

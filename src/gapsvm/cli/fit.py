@@ -22,7 +22,9 @@ from gapsvm.cli.tables import certificate_table
 from gapsvm.io.files import load_data
 from gapsvm.losses.base import Loss
 from gapsvm.losses.registry import get_loss
-from gapsvm.models.files import LinearModel, write_liblinear, write_model
+from gapsvm.models.liblinear import write_liblinear
+from gapsvm.models.linear import LinearModel
+from gapsvm.models.native import write_native
 from gapsvm.problems.linear import Bias, LinearProblem, check_weights
 from gapsvm.rows.matrix import checked_rows
 from gapsvm.solvers.minibatch.solver import MiniBatchSDCA
@@ -137,7 +139,7 @@ def _check_files(request: FitRequest) -> None:
 
 
 def _writer(path: Path) -> Any:
-    return write_liblinear if path.suffix == ".liblinear" else write_model
+    return write_liblinear if path.suffix == ".liblinear" else write_native
 
 
 def _check_liblinear(classes: Any, loss: Loss) -> None:

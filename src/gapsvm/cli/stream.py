@@ -23,7 +23,8 @@ from gapsvm.io.folder import open_folder
 from gapsvm.io.svmlight import SvmlightReader
 from gapsvm.io.tables import is_table
 from gapsvm.losses.registry import get_loss
-from gapsvm.models.files import LinearModel, write_liblinear
+from gapsvm.models.liblinear import write_liblinear
+from gapsvm.models.linear import LinearModel
 from gapsvm.problems.linear import Bias
 from gapsvm.solvers.loop import deferred_interrupt
 from gapsvm.training.online import OnlineLearner

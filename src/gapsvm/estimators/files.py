@@ -11,7 +11,10 @@ import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
 from gapsvm.estimators.linear import LinearSVC, LinearSVR
-from gapsvm.models.files import LinearModel, ModelFormatError, read_model, write_model
+from gapsvm.models.base import ModelFormatError
+from gapsvm.models.files import read_model
+from gapsvm.models.linear import LinearModel
+from gapsvm.models.native import write_native
 from gapsvm.solvers.trace import Status
 
 _ESTIMATORS: dict[str, Any] = {"LinearSVC": LinearSVC, "LinearSVR": LinearSVR}
@@ -60,7 +63,7 @@ def save_model(estimator: Any, path: str | os.PathLike[str]) -> None:
         feature_names=None if names is None else list(names),
         metadata={"estimator": described},
     )
-    write_model(path, model)
+    write_native(path, model)
 
 
 def load_model(path: str | os.PathLike[str]) -> Any:
