@@ -27,7 +27,13 @@ def data(tmp_path):
         ("sdca", {"batch_size": 8}, MiniBatchSDCA("safe", 8)),
         ("auto", {"staleness": 2}, MiniBatchSDCA("safe", 1, staleness=2)),
         ("proximal", {"sampler": "fixed"}, Subgradient(1, True, rule="proximal", sampler="fixed")),
-        ("auto", {"batch_size": "auto"}, MiniBatchSDCA("safe", "auto")),
+        ("auto", {"batch_size": "auto"}, "auto"),  # whatever ends first
+        ("sdca", {"batch_size": "auto"}, MiniBatchSDCA("safe", "auto")),
+        (
+            "auto",
+            {"batch_size": "auto", "rule": "aggressive"},
+            MiniBatchSDCA("aggressive", "auto"),
+        ),
         ("pegasos", {"batch_size": 8, "average": "tail"}, Pegasos(8, average="tail")),
         (
             "sdca",

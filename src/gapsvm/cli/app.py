@@ -297,7 +297,7 @@ def fit(
             metavar="N",
             callback=_batch_size,
             rich_help_panel=_BATCHES,
-            help="Rows that step together, or auto: as many as the data allow.",
+            help="Rows that step together; auto: what ends first, for sdca what the data allow.",
         ),
     ] = "1",
     rule: Annotated[

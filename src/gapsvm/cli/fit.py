@@ -25,6 +25,7 @@ from gapsvm.losses.registry import get_loss
 from gapsvm.models.liblinear import write_liblinear
 from gapsvm.models.linear import LinearModel
 from gapsvm.models.native import write_native
+from gapsvm.problems.limits import lam_of
 from gapsvm.problems.linear import Bias, LinearProblem, check_weights
 from gapsvm.rows.matrix import checked_rows
 from gapsvm.solvers.minibatch.solver import MiniBatchSDCA
@@ -94,7 +95,7 @@ def run_fit(request: FitRequest) -> int:
     weight = _weights(request, labels, classes, X.shape[0])
     total = float(X.shape[0] if weight is None else weight.sum())
     C = 1.0 if request.C is None else request.C
-    lam = request.lam if request.lam is not None else 1.0 / (C * total)
+    lam = request.lam if request.lam is not None else lam_of(C, total)
     if request.resume is not None and not request.resume.exists():
         console.print(f"{request.resume} is not there yet: from the beginning", **_PLAIN)
     started = time.perf_counter()
@@ -246,6 +247,8 @@ def solver_for(
     """
     changed = [name for name, plain in _PLAIN_BATCHES.items() if batches[name] != plain]
     early = [name for name, plain in _PLAIN_ENDS.items() if ends[name] != plain]
+    if method == "auto" and changed == ["batch_size"] and batches["batch_size"] == "auto":
+        changed = []  # whatever ends first: on one machine, one row at a time
     if not changed and not early:
         return method
     if method == "auto" and confined:

@@ -29,6 +29,7 @@ from gapsvm.estimators.callbacks import (
 )
 from gapsvm.estimators.probabilities import ProbabilitiesMixin
 from gapsvm.losses.registry import get_loss
+from gapsvm.problems.limits import check_square, lam_of
 from gapsvm.problems.linear import Bias, Iterate, check_weights
 from gapsvm.problems.multiclass import MulticlassIterate, MulticlassProblem
 from gapsvm.rows.matrix import copy_note
@@ -111,7 +112,8 @@ class _LinearModel(CallbackSupportMixin, BaseEstimator):
         """
         n = X.shape[0]
         total = float(n if weight is None else weight.sum())
-        lam = self.lam if self.lam is not None else 1.0 / (self.C * total)
+        lam = self.lam if self.lam is not None else lam_of(self.C, total)
+        check_square("intercept_scaling", self.intercept_scaling)
         if lam == 0 and self.radius is None:
             raise ValueError("The 'lam' parameter may be 0 only where a radius is given.")
         number = isinstance(self.random_state, int)
@@ -192,9 +194,10 @@ class _LinearModel(CallbackSupportMixin, BaseEstimator):
         self.dual_objective_ = dual if several else float(dual[0])
         self.history_ = [r.trace for r in results] if several else results[0].trace
         self.n_iter_ = max(1, math.ceil(max(r.passes for r in results)))
-        worst = next((r.status for r in results if not r.converged), Status.CONVERGED)
-        self.status_ = worst.name
-        self.converged_ = worst is Status.CONVERGED
+        worst = next((r for r in results if not r.converged), results[0])
+        self.status_ = worst.status.name
+        self._ending = worst.ending
+        self.converged_ = worst.converged
         methods = [fit.method for fit in fits]
         self.method_ = methods if several else methods[0]
         self.method_note_ = fits[0].note
@@ -215,7 +218,7 @@ class _LinearModel(CallbackSupportMixin, BaseEstimator):
         passes = "1 pass" if self.n_iter_ == 1 else f"{self.n_iter_} passes"
         warnings.warn(
             f"certified gap {self.dual_gap_:.3e} after {passes}, tol={self.tol:g} "
-            f"not reached: {status.value}. The model is usable: its objective is within the gap "
+            f"not reached: {self._ending}. The model is usable: its objective is within the gap "
             f"of the optimum. To get closer, {advice}.",
             ConvergenceWarning,
             stacklevel=3 + WRAPPER_FRAMES,
@@ -328,7 +331,9 @@ class LinearSVC(ProbabilitiesMixin, ClassifierMixin, _LinearModel):
         ``MiniBatchSDCA(rule="aggressive", batch_size=64, staleness=2)`` is taken as it is.
     batch_size : int or "auto", default=1
         Rows that step together; more than 1 means mini-batch SDCA, or mini-batch Pegasos.  "auto"
-        takes as many as the data allow; ``method_note_`` says why.
+        with method "sdca" takes as many as the data allow (Takáč's b with β_b ≤ 2); with method
+        "auto" it takes what ends first, which on one machine is one row at a time, unless a rule
+        other than "safe" asks for batches.  ``method_note_`` says what was taken and why.
     rule : {"naive", "safe", "aggressive", "exact"}, default="safe"
         How the rows of a batch share the way; see ``gapsvm.MiniBatchSDCA``.
     tol : float, default=1e-3
@@ -453,7 +458,9 @@ class LinearSVC(ProbabilitiesMixin, ClassifierMixin, _LinearModel):
         weight = _checked_weight(sample_weight, X.shape[0])
         if self.class_weight is not None:
             per_class = _class_weights(self.class_weight, self.classes_, labels, weight)
-            weight = per_class[labels] * (1.0 if weight is None else weight)
+            with np.errstate(over="ignore"):
+                weight = per_class[labels] * (1.0 if weight is None else weight)
+            weight = check_weights(weight, len(labels), "class_weight times sample_weight")
         self._check_classes(labels, weight)
         if self.multi_class == "crammer_singer":
             loss = self._joint_loss()
@@ -519,6 +526,11 @@ def _class_weights(given: Any, classes: Any, labels: Any, weight: Any) -> Any:
         raise ValueError(f"class_weight names classes that are not in y: {unknown!r}")
     per_class = np.ones(len(classes))
     for label, value in given.items():
+        if not (isinstance(value, Real) and 0 <= float(value) < math.inf):
+            raise ValueError(
+                f"class_weight of class {label!r} is {value!r}; class weights must be finite "
+                "numbers, >= 0"
+            )
         per_class[known[label]] = value
     return per_class
 

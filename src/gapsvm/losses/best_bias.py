@@ -15,6 +15,7 @@ from gapsvm.losses.base import Curve
 from gapsvm.types.curves import FiveNumbers
 
 _SORT_AT_ONCE = 8192
+_ROOT_STEPS = 500
 
 
 def best_bias(
@@ -32,6 +33,10 @@ def best_bias(
     def slope(b: float) -> float:
         return float(np.sum(weight * sign * curve.maximiser(sign * (margins + b), t)))
 
+    # No row pulls, or all pull the same way, beyond this: a guess from there, as a first step of
+    # 1/λ may give, would leave a bracket of many orders of magnitude.
+    reach = float(np.max(np.abs(margins)) + np.max(np.abs(t)) + getattr(curve, "eps", 0.0))
+    guess = min(max(guess, -reach), reach) if np.isfinite(guess) else 0.0
     return _flat_middle(slope, guess, flat=1e-13 * float(np.sum(weight * np.ones(margins.size))))
 
 
@@ -116,6 +121,9 @@ def _root(slope: Any, guess: float) -> float | None:
         if at_far == 0.0:
             return far
         if at_far * direction < 0:
-            return float(brentq(slope, near, far, xtol=1e-15, rtol=1e-14))
+            # Any b has a certificate, so the best one in sight will do should it not converge.
+            return float(
+                brentq(slope, near, far, xtol=1e-15, rtol=1e-14, maxiter=_ROOT_STEPS, disp=False)
+            )
         near, width = far, 4.0 * width
     return None

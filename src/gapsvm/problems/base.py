@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from gapsvm.backends import Backend
 from gapsvm.problems.certificate import Certificate
@@ -31,3 +31,18 @@ class Problem(Protocol[Point]):
 
     def fingerprint(self) -> dict[str, Any]:
         """What tells it from other problems, as JSON can hold it; under "labels" a hash of y."""
+
+
+@runtime_checkable
+class KnowsZero(Protocol):
+    """A problem whose zero model is known beforehand: no fit of it ends with anything worse."""
+
+    @property
+    def primal_at_zero(self) -> float:
+        """P₀, the gap of the zero model."""
+
+    def at_zero(self) -> Certificate:
+        """The certificate of the zero model."""
+
+    def joined(self, primal: Certificate, dual: Certificate) -> Certificate:
+        """The primal point of one and the dual point of the other."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,3 +24,7 @@ class Certificate:
     @property
     def gap(self) -> float:
         return self.primal - self.dual
+
+    @property
+    def is_finite(self) -> bool:
+        return math.isfinite(self.primal) and math.isfinite(self.dual)

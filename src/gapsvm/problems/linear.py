@@ -26,8 +26,16 @@ from gapsvm.backends import Backend, get_backend
 from gapsvm.losses.base import Loss
 from gapsvm.losses.best_bias import best_bias
 from gapsvm.problems.certificate import Certificate
+from gapsvm.problems.limits import (
+    check_curvature,
+    check_lam,
+    check_responses,
+    check_square,
+    check_total,
+)
 from gapsvm.registry.storable import storable
 from gapsvm.rows.matrix import Rows, checked_rows
+from gapsvm.types.curves import FiveNumbers
 
 Bias = Literal["none", "penalized", "free"]
 _ONE = np.ones(1)
@@ -92,15 +100,18 @@ class LinearProblem:
         self.lam = float(lam)
         self.radius = float(radius)
         self.bias: Bias = bias
-        self.bias_ratio = float(bias_scale) ** 2 if bias == "penalized" else 0.0
-        self.weight = _ONE if sample_weight is None else np.ascontiguousarray(sample_weight, float)
         if not 0 < bias_scale < np.inf:
             raise ValueError(f"bias_scale must be positive and finite, got {bias_scale!r}")
+        check_square("bias_scale", bias_scale)
+        self.bias_ratio = float(bias_scale) ** 2 if bias == "penalized" else 0.0
+        self.weight = _ONE if sample_weight is None else np.ascontiguousarray(sample_weight, float)
         n, _ = self.rows.shape
         if self.y.shape != (n,):
             raise ValueError(f"X has {n} rows but y has shape {self.y.shape}")
         if not self.radius > 0:
             raise ValueError(f"radius must be positive, got {radius!r}")
+        if self.radius < np.inf:
+            check_square("radius", self.radius)
         if not 0 < self.lam < np.inf and not (self.lam == 0 and self.radius < np.inf):
             raise ValueError(
                 f"lam must be positive and finite, got {lam!r}; 0 needs a radius that is finite"
@@ -112,6 +123,16 @@ class LinearProblem:
         if sample_weight is not None:
             check_weights(self.weight, n)
         self.total_weight = float(n if self.weight.size == 1 and n != 1 else self.weight.sum())
+        self._check_sizes()
+
+    def _check_sizes(self) -> None:
+        """Refuses what would over- or underflow before the first step."""
+        total = self.total_weight or 1.0  # of no rows at all
+        check_lam(self.lam, total)
+        largest = self.largest_sq_norm + self.bias_ratio
+        check_curvature(self.lam, largest, float(np.max(self.weight)), total)
+        if self.loss.kind == "response" and isinstance(self.loss.curve, FiveNumbers):
+            check_responses(self.loss.curve, self.y, total)
 
     @property
     def n_rows(self) -> int:
@@ -190,6 +211,17 @@ class LinearProblem:
         if self.weight.size == 1:
             return float(values.mean()) if values.size else 0.0
         return float(self.weight @ values / self.total_weight)
+
+    def at_zero(self) -> Certificate:
+        """The zero model with the best bias: P₀, and D = 0 at α = 0."""
+        zero = Iterate(np.zeros(self.n_features), self.bias_at_zero, np.zeros(self.n_rows))
+        return Certificate(self.primal_at_zero, 0.0, zero)
+
+    @staticmethod
+    def joined(primal: Certificate, dual: Certificate) -> Certificate:
+        """(w, b) of one and α of the other."""
+        point = replace(primal.solution, alpha=dual.solution.alpha)
+        return Certificate(primal.primal, dual.dual, point)
 
     def best_bias(self, margins: Any, guess: float) -> float:
         """The bias that minimises P for given ⟨x_i, w⟩; the middle of the interval if many do."""
@@ -385,14 +417,17 @@ def _kind_of_bad(values: Any) -> str:
     return "NaN" if np.isnan(values).any() else "infinity"
 
 
-def check_weights(weight: Any, n: int) -> Any:
+def check_weights(weight: Any, n: int, name: str = "sample_weight") -> Any:
     """The weights, or an error that says what is wrong with them."""
     if weight.shape != (n,):
-        raise ValueError(f"sample_weight has shape {weight.shape}, but X has {n} rows")
+        raise ValueError(f"{name} has shape {weight.shape}, but X has {n} rows")
     if not np.isfinite(weight).all():
-        raise ValueError(f"sample_weight contains {_kind_of_bad(weight)}")
+        raise ValueError(f"{name} contains {_kind_of_bad(weight)}")
     if weight.min(initial=0.0) < 0:
-        raise ValueError("sample_weight contains negative values; weights must be >= 0")
-    if not weight.sum() > 0:
+        raise ValueError(f"{name} contains negative values; weights must be >= 0")
+    with np.errstate(over="ignore"):
+        total = float(weight.sum())
+    if not total > 0:
         raise ValueError("all sample weights are zero: there is nothing to fit")
+    check_total(total, name)
     return weight

@@ -13,7 +13,7 @@ log-loss, log Σ_r e^{z_r} − z_y.  A bias is the weight of a feature of consta
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -21,6 +21,7 @@ import numpy as np
 
 from gapsvm.backends import Backend, get_backend
 from gapsvm.problems.certificate import Certificate
+from gapsvm.problems.limits import check_curvature, check_lam, check_square
 from gapsvm.problems.linear import check_weights
 from gapsvm.registry.storable import storable
 from gapsvm.rows.matrix import Rows, checked_rows
@@ -86,7 +87,6 @@ class MulticlassProblem:
         self.loss = loss
         self.lam = float(lam)
         self.bias = bias
-        self.bias_ratio = float(bias_scale) ** 2 if bias == "penalized" else 0.0
         n, _ = self.rows.shape
         if loss not in MULTICLASS_LOSSES:
             names = ", ".join(MULTICLASS_LOSSES)
@@ -95,6 +95,8 @@ class MulticlassProblem:
             raise ValueError(f"bias must be 'none' or 'penalized', got {bias!r}")
         if not 0 < bias_scale < np.inf:
             raise ValueError(f"bias_scale must be positive and finite, got {bias_scale!r}")
+        check_square("bias_scale", bias_scale)
+        self.bias_ratio = float(bias_scale) ** 2 if bias == "penalized" else 0.0
         if not 0 < self.lam < np.inf:
             raise ValueError(f"lam must be positive and finite, got {lam!r}")
         if self.n_classes < 2:
@@ -107,6 +109,10 @@ class MulticlassProblem:
         if sample_weight is not None:
             self.weight = check_weights(np.ascontiguousarray(sample_weight, float), n)
         self.total_weight = float(self.weight.sum())
+        total = self.total_weight or 1.0  # of no rows at all
+        check_lam(self.lam, total)
+        largest = float(np.max(self.rows.sq_norms, initial=0.0)) + self.bias_ratio
+        check_curvature(self.lam, largest, float(np.max(self.weight, initial=0.0)), total)
 
     @property
     def n_rows(self) -> int:
@@ -131,6 +137,20 @@ class MulticlassProblem:
         """P₀ = P(0): the mean of the highest costs, or log n_classes."""
         at_zero = self.curve.value(np.zeros((self.n_classes,) * 2), np.arange(self.n_classes))
         return float(self.weight @ at_zero[self.y] / self.total_weight)
+
+    def at_zero(self) -> Certificate:
+        """The zero model: P₀, and D = 0 at A_i = e_{y_i}, where W(A) = 0."""
+        bias = np.zeros(self.n_classes)
+        right = np.zeros((self.n_rows, self.n_classes))
+        right[np.arange(self.n_rows), self.y] = 1.0
+        W = np.zeros((self.n_features, self.n_classes))
+        return Certificate(self.primal_at_zero, 0.0, MulticlassIterate(W, bias, right))
+
+    @staticmethod
+    def joined(primal: Certificate, dual: Certificate) -> Certificate:
+        """W of one and A of the other."""
+        point = replace(primal.solution, A=dual.solution.A)
+        return Certificate(primal.primal, dual.dual, point)
 
     def certify(self, iterate: MulticlassIterate, backend: Backend) -> Certificate:
         """P and D of an iterate, from all rows, in float64, W(A) computed afresh.

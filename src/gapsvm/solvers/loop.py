@@ -12,13 +12,13 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from gapsvm.backends import Backend, get_backend
-from gapsvm.problems.base import Problem
+from gapsvm.problems.base import KnowsZero, Problem
 from gapsvm.problems.certificate import Certificate
 from gapsvm.solvers.base import Solver, refusal_of
 from gapsvm.solvers.trace import Callback, Checkpoint, Record, Result, Status
@@ -91,7 +91,8 @@ def solve(
     Returns
     -------
     Result
-        The last certified iterate, whatever ended the fit.
+        The last certified iterate, whatever ended the fit; never one that is not finite, nor one
+        whose gap is above that of the zero model.
     """
     reason = refusal_of(solver, problem)
     if reason:
@@ -133,14 +134,14 @@ def solve(
             record = replace(run.trace[-1], solution=certificate.solution)
             news = len(run.trace) > records
             answers = [callback(record) for callback in callbacks] if news else []
-            if certificate.gap <= gap:
+            if loop.kept.is_finite and loop.kept.gap <= gap:
                 status = Status.CONVERGED
-            elif not math.isfinite(certificate.primal):
+            elif loop.diverged:
                 status = Status.DIVERGED
             elif status is None and any(answers):
                 status = Status.STOPPED_BY_CALLBACK
             if status is not None:
-                return Result(certificate, status, run.trace[-1].passes, solver, run)
+                return loop.result(status)
 
 
 @dataclass
@@ -155,6 +156,10 @@ class _Loop:
     evaluate_every: float | None
     watched: bool
     latest: Certificate | None = None
+    """The current iterate's, or, if that is not finite, what was kept."""
+    kept: Certificate = field(default_factory=lambda: Certificate(math.inf, -math.inf))
+    """The latest that is no worse than the zero model; otherwise the best that is known."""
+    diverged: bool = False
 
     @property
     def passes(self) -> float:
@@ -212,11 +217,13 @@ class _Loop:
         before = time.perf_counter()
         iterate = self.solver.iterate(self.problem, run.state)
         found: Certificate = self.problem.certify(iterate, self.backend)
+        self.kept = self._better(found)
+        self.diverged = not math.isfinite(found.primal)
+        if self.diverged:
+            found = self.kept
         run.evaluation_seconds += time.perf_counter() - before
-        passes, spent = self.passes, run.evaluation_seconds
-        trace.append(
-            Record(passes, run.seconds, spent, found.primal, found.dual, found.gap, self.gap)
-        )
+        passes = self.passes
+        self._record(found)
         if passes >= run.next_evaluation:  # an evaluation forced by a break moves no schedule
             run.next_evaluation = passes + (self.evaluate_every or max(1.0, 0.25 * passes))
         hint = self.solver.progress(self.problem, run.state).gap_hint
@@ -224,3 +231,28 @@ class _Loop:
             run.look_below = 0.9 * hint * max(self.gap / found.gap, 0.25)
         self.latest = found
         return found
+
+    def _better(self, found: Certificate) -> Certificate:
+        """``found``, unless it is worse than the zero model: then the best of what was kept and of
+        the two, point by point."""
+        if not isinstance(self.problem, KnowsZero):
+            return found if found.is_finite else self.kept
+        if found.is_finite and found.gap <= self.problem.primal_at_zero:  # D(0) = 0
+            return found
+        zero: Certificate = self.problem.at_zero()
+        primal = found if found.primal <= zero.primal else zero
+        dual = found if math.inf > found.dual >= zero.dual else zero
+        joined: Certificate = self.problem.joined(primal, dual)
+        return min(self.kept, joined, key=lambda certificate: certificate.gap)
+
+    def _record(self, found: Certificate) -> None:
+        run = self.run
+        values = found.primal, found.dual, found.gap, self.gap
+        run.trace.append(Record(self.passes, run.seconds, run.evaluation_seconds, *values))
+
+    def result(self, status: Status) -> Result:
+        """What was kept; the trace ends with it."""
+        is_last = self.kept is self.latest and not self.diverged
+        if self.kept is not self.latest:
+            self._record(self.kept)
+        return Result(self.kept, status, self.passes, self.solver, self.run, is_last)

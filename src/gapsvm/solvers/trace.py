@@ -87,13 +87,19 @@ class Checkpoint:
 @storable
 @dataclass(frozen=True)
 class Result:
-    """The last certified iterate, how it was reached and how it ended."""
+    """The last certified iterate, how it was reached and how it ended.
+
+    Where that is worse than the zero model, or not finite, it is the best that is known instead: an
+    earlier one, or the zero model, its own lower bound or the iterate's.
+    """
 
     certificate: Certificate
     status: Status
     passes: float
     solver: Any
     checkpoint: Checkpoint
+    is_last: bool = True
+    """Whether it is the last iterate, with the last lower bound."""
 
     @property
     def trace(self) -> list[Record]:
@@ -106,6 +112,17 @@ class Result:
     @property
     def gap(self) -> float:
         return self.certificate.gap
+
+    @property
+    def ending(self) -> str:
+        """How the fit ended, and what is handed out if it is not the last iterate."""
+        how = self.status.value
+        if not self.is_last and not self.converged:
+            how += (
+                "; the last steps led away from the optimum, and the model is the best one "
+                "certified before, at worst that of zero weights"
+            )
+        return how
 
     @property
     def converged(self) -> bool:

@@ -19,10 +19,16 @@ import numpy as np
 from gapsvm.backends import get_backend
 from gapsvm.backends.memory import row_table
 from gapsvm.losses.base import Loss
+from gapsvm.problems.limits import check_lam, check_square
 from gapsvm.problems.linear import Bias
 from gapsvm.rows.matrix import Rows, checked_rows
-from gapsvm.solvers.subgradient.rules import RULES, Scale
-from gapsvm.solvers.subgradient.solver import Subgradient, SubgradientState, limit_of_bias
+from gapsvm.solvers.subgradient.rules import RULES, Scale, damped
+from gapsvm.solvers.subgradient.solver import (
+    Subgradient,
+    SubgradientState,
+    limit_of_bias,
+    stiffness_of,
+)
 from gapsvm.types.curves import FiveNumbers
 from gapsvm.types.matrices import CSR, Dense
 
@@ -84,6 +90,8 @@ class OnlineLearner:
     ) -> None:
         if not 0 < lam < math.inf:
             raise ValueError(f"lam must be positive and finite, got {lam!r}")
+        check_lam(lam, 1.0)
+        check_square("bias_scale", bias_scale)
         if batch_size < 1:
             raise ValueError(f"batch_size must be at least 1, got {batch_size}")
         if average not in STREAM_AVERAGES:
@@ -294,6 +302,9 @@ class OnlineLearner:
         rates = solver._rule().rates(
             scale, state.steps - state.phase, steps, state.curvature, backend
         )
+        if not (solver.projection or optimistic):
+            square = self.longest**2 + (0.0 if self.bias == "none" else self.bias_ratio)
+            rates = damped(rates, stiffness_of(self.loss.curve, 1.0, square))
         decay = 1.0 - rates.eta * (self.lam + rates.kappa)
         past = 0.9 if solver.average == "decaying" else 1.0
         leave_at = state.R if optimistic else math.inf

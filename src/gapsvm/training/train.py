@@ -47,7 +47,11 @@ _WIDE, _COARSE = 1 << 19, 5e-7
 """From so many features on, w is kept in float32 for gaps no finer than this."""
 
 
-_NEXT_STAGE = (Status.MAX_PASSES, Status.TOO_SLOW, Status.STALLED)
+_NEXT_STAGE = (Status.MAX_PASSES, Status.TOO_SLOW, Status.STALLED, Status.DIVERGED)
+_ONE_AT_A_TIME = (
+    "rows step one at a time: on one machine batches take more passes and save nothing; "
+    "method 'sdca' or a rule takes the largest batch that the data allow"
+)
 
 
 @dataclass(frozen=True)
@@ -58,7 +62,9 @@ class Options:
     ----------
     method : one of ``METHODS``, or a solver
     batch_size : int or "auto"
-        Rows that step together, for the methods sdca (which auto then means) and pegasos.
+        Rows that step together, for the methods sdca (which auto then means) and pegasos.  "auto":
+        for sdca as many as the data allow, for auto whatever ends first, which is one at a time
+        unless a rule other than "safe" asks for batches.
     rule : one of ``RULES``
         How rows that step together share the way, see ``MiniBatchSDCA``.
     tol : float
@@ -98,6 +104,8 @@ class Fit:
     """The method that produced the certified iterate."""
     primal_at_zero: float
     """P₀, to which the tolerance is relative."""
+    why: str = ""
+    """What was chosen before the method began, and why."""
 
     @property
     def solution(self) -> Iterate:
@@ -106,7 +114,7 @@ class Fit:
     @property
     def note(self) -> str:
         """What the method chose by itself, and why; empty if there was nothing to choose."""
-        return str(getattr(self.result.checkpoint.state, "note", ""))
+        return self.why or str(getattr(self.result.checkpoint.state, "note", ""))
 
 
 @dataclass(frozen=True)
@@ -149,7 +157,7 @@ def plan(problem: LinearProblem, options: Options, warm: Iterate | None = None) 
         horizon = math.ceil(min(options.max_passes, 1e6) * problem.n_rows / size)
         how = {"average": "tail", "sampler": "permutation"} if confined else {}
         return [Stage(method, subgradient(method, size, horizon=horizon, single=single, **how))]
-    if size != 1:
+    if size != 1 and not leaves_the_batch_to_us(options):
         if method in ("accelerated", "interior"):
             raise ValueError(f"batch_size is for sdca and the subgradient methods, not {method}")
         return [Stage("sdca", _warmed(MiniBatchSDCA(options.rule, size), warm))]
@@ -169,6 +177,11 @@ def plan(problem: LinearProblem, options: Options, warm: Iterate | None = None) 
         return [first]
     patience = worth if first is sdca else math.inf  # momentum gathers before the gap falls
     return [replace(first, max_passes=worth, patience=patience), interior]
+
+
+def leaves_the_batch_to_us(options: Options) -> bool:
+    """Whether the batch size is to be the fastest one, which on one machine is 1."""
+    return options.method == "auto" and options.batch_size == "auto" and options.rule == "safe"
 
 
 _NAMES = {
@@ -266,7 +279,7 @@ def train(
             method = stage.method
         last = stage is stages[-1] or passes >= options.max_passes
         if last or status not in _NEXT_STAGE:
-            return Fit(best, method, p0)
+            return Fit(best, method, p0, _ONE_AT_A_TIME if leaves_the_batch_to_us(options) else "")
         now.stage, now.passes, now.checkpoint = now.stage + 1, passes, None
         now.best, now.best_method = best, method
 

@@ -38,6 +38,16 @@ class Rates(NamedTuple):
     curvature: float
 
 
+def damped(rates: Rates, stiffness: float) -> Rates:
+    """The same with 1/η_t + L in the place of 1/η_t; L bounds the curvature of any row's loss.
+
+    For losses whose slope has no bound, without a ball to bound it: a step then moves w by
+    (1 − η(λ + x̃x̃ᵀ·s/γ)), of which no eigenvalue is outside [0, 1] from the first step on, and the
+    means over batches neither, so that no sequence of rows makes the iterates grow without end.
+    """
+    return rates._replace(eta=rates.eta / (1.0 + stiffness * rates.eta))
+
+
 class StepRule(Protocol):
     """A frozen dataclass of parameters."""
 
@@ -114,7 +124,8 @@ class ProximalRule:
         self, scale: Scale, first: int, steps: int, curvature: float, backend: Backend
     ) -> Rates:
         total = np.empty(steps)
-        backend.balance(scale.lam, (scale.G / scale.R) ** 2, curvature, total)
+        ratio = scale.G / scale.R
+        backend.balance(scale.lam, ratio * ratio, curvature, total)
         return Rates(1.0 / total, 0.0, float(total[-1]))
 
 
@@ -125,6 +136,10 @@ class BoundRule:
     def rates(
         self, scale: Scale, first: int, steps: int, curvature: float, backend: Backend
     ) -> Rates:
+        if math.isinf(scale.G):
+            raise ValueError(
+                "rule 'bound' needs a bound on the subgradients, which overflows here; rescale X"
+            )
         tau = do_theorem2_tau(scale.horizon, lam=scale.lam, G=scale.G, R=scale.R)
         total = scale.lam * _times(first, steps) + tau
         return Rates(1.0 / total, 0.0, float(total[-1]))
@@ -138,7 +153,8 @@ class AdaptiveRule:
         self, scale: Scale, first: int, steps: int, curvature: float, backend: Backend
     ) -> Rates:
         total = np.empty(steps)
-        backend.balance(scale.lam, 8.0 / 3.0 * (scale.G / scale.R) ** 2, curvature, total)
+        ratio = scale.G / scale.R
+        backend.balance(scale.lam, 8.0 / 3.0 * ratio * ratio, curvature, total)
         return Rates(1.0 / total, np.diff(total, prepend=curvature) - scale.lam, float(total[-1]))
 
 

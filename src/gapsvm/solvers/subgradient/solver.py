@@ -9,18 +9,19 @@ ball and what is handed out in the end.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 
 from gapsvm.backends import Backend
 from gapsvm.backends.memory import row_table, zeros
+from gapsvm.problems.limits import check_square
 from gapsvm.problems.linear import Iterate, LinearProblem
 from gapsvm.registry.storable import storable
 from gapsvm.rows.spectral import beta, sigma2
 from gapsvm.solvers.row_order import new_order
-from gapsvm.solvers.subgradient.rules import RULES, Scale, StepRule, check_curvature
+from gapsvm.solvers.subgradient.rules import RULES, Rates, Scale, StepRule, check_curvature, damped
 from gapsvm.solvers.trace import Progress
 from gapsvm.theory import (
     do_phase_iterations,
@@ -97,7 +98,18 @@ def limit_of_bias(R: float, largest_target: float, longest: float) -> float:
     It is at most max|t| + R·max‖x‖, and a step of 1/(λt) would throw it far beyond.
     """
     reach = largest_target + R * longest
-    return -1.0 / reach**2 if reach else 0.0
+    return -1.0 / (reach * reach) if reach else 0.0
+
+
+def stiffness_of(curve: Any, heaviest: float, square: float) -> float:
+    """L of ``rules.damped``: s(‖x‖² + ρ)/γ at most, for losses of unbounded slope; 0 for others."""
+    if not isinstance(curve, FiveNumbers) or math.isfinite(max(curve.hi, -curve.lo)):
+        return 0.0
+    return heaviest * square / curve.gamma
+
+
+def _slope_is_unbounded(problem: LinearProblem) -> bool:
+    return stiffness_of(problem.loss.curve, 1.0, 1.0) > 0.0
 
 
 @storable
@@ -191,6 +203,8 @@ class Subgradient:
             raise ValueError("the optimistic method stops by itself where eps > 0: leave out stop")
         if self.projection is not True and not self.projection >= 0:
             raise ValueError(f"projection must be a bool or a radius, got {self.projection!r}")
+        if not isinstance(self.projection, bool) and 0 < self.projection < math.inf:
+            check_square("projection", self.projection)
         if self.bias_step not in BIAS_STEPS:
             names = ", ".join(BIAS_STEPS)
             raise ValueError(f"bias_step must be one of {names}, got {self.bias_step!r}")
@@ -204,6 +218,11 @@ class Subgradient:
     def init(
         self, problem: LinearProblem, backend: Backend, rng: np.random.Generator
     ) -> SubgradientState:
+        if not isinstance(problem, LinearProblem):
+            raise TypeError(
+                f"{type(self).__name__} solves a LinearProblem; for a {type(problem).__name__} "
+                "there is MulticlassSubgradient"
+            )
         n, d = problem.rows.shape
         if not 1 <= self.batch_size <= n:
             raise ValueError(f"batch_size must be between 1 and n = {n}, got {self.batch_size}")
@@ -285,8 +304,12 @@ class Subgradient:
             slope = max(curve.hi, -curve.lo)
             if math.isinf(slope):
                 slope = (float(np.max(np.abs(problem.t))) + longest * ball) / curve.gamma
-        heaviest = float(np.max(problem.weight)) * problem.n_rows / problem.total_weight
-        return max(heaviest, 1.0) * longest * slope
+        return max(self._heaviest(problem), 1.0) * longest * slope
+
+    @staticmethod
+    def _heaviest(problem: LinearProblem) -> float:
+        """The largest s_i, of mean 1."""
+        return float(np.max(problem.weight)) * problem.n_rows / problem.total_weight
 
     def advance(
         self, problem: LinearProblem, state: SubgradientState, backend: Backend, budget: int
@@ -340,7 +363,7 @@ class Subgradient:
         if self.average == "random":
             steps = min(steps, self._steps_to_choice(state, first))
         batches = self._batches(problem, state, backend, steps)
-        rates = self._rule().rates(scale, first, steps, state.curvature, backend)
+        rates = self._rates(problem, scale, first, steps, state.curvature, backend)
         decay = 1.0 - rates.eta * (problem.lam + rates.kappa)
         free = problem.bias == "free"
         ratio = 1.0 if free else problem.bias_ratio
@@ -381,12 +404,51 @@ class Subgradient:
             state.kept_promise = True
         return done
 
-    def _promised_steps(self, problem: LinearProblem, backend: Backend, eps: float) -> int:
-        """The T of the theorem for this rule and output."""
+    def _rates(
+        self,
+        problem: LinearProblem,
+        scale: Scale,
+        first: int,
+        steps: int,
+        curvature: float,
+        backend: Backend,
+    ) -> Rates:
+        """Those of the rule; damped where no theory of a rule holds: squares outside a ball."""
+        rates = self._rule().rates(scale, first, steps, curvature, backend)
+        if self.radius(problem) < math.inf:
+            return rates
+        square = problem.largest_sq_norm + (1.0 if problem.bias == "free" else problem.bias_ratio)
+        return damped(rates, stiffness_of(problem.loss.curve, self._heaviest(problem), square))
+
+    def _check_premises(self, problem: LinearProblem) -> None:
+        """What the theorems of ``_promised_steps`` are about, but for the rule and the output."""
         if problem.bias == "free":
             raise ValueError("no theorem is about a free bias; penalise it or leave it out")
         if self.sampler not in ("subsets", "multisets"):
             raise ValueError(f"no theorem is about sampler={self.sampler!r}; choose 'subsets'")
+        if self.tail_from is not None:
+            raise ValueError("stop='bound' sets tail_from itself: the tail is the later half")
+        if self.rule not in ("pegasos", "proximal", "bound"):
+            return
+        projected = self.radius(problem) < math.inf
+        unbounded = _slope_is_unbounded(problem)
+        if not projected and (self.rule != "pegasos" or unbounded):
+            loss = f"loss {problem.loss.name!r}, whose slope has no bound,"
+            raise ValueError(
+                f"the theorem for {loss if unbounded else f'rule {self.rule!r}'} needs iterates in "
+                "a ball; set projection=True"
+            )
+        needed = min(replace(self, projection=True)._ball(problem), problem.radius)
+        if projected and self.radius(problem) < needed:
+            raise ValueError(
+                f"the theorem speaks of the best w in the ball of radius {self.radius(problem):g}, "
+                f"but the minimum may lie anywhere up to {needed:g}; set projection=True, or give "
+                "the problem that radius"
+            )
+
+    def _promised_steps(self, problem: LinearProblem, backend: Backend, eps: float) -> int:
+        """The T of the theorem for this rule and output."""
+        self._check_premises(problem)
         lam, ball = problem.lam, self._ball(problem)
         scale = self._scale(problem, ball)
         longest = self._longest_pull(problem) or 1.0
@@ -470,7 +532,7 @@ class Subgradient:
         """Steps until the tail begins anew; it is begun here if this is the step."""
         if self.average != "tail":
             return _CHUNK_INDICES
-        now, fixed = state.steps, self.tail_from
+        now, fixed = state.steps, self._tail_start(state)
         begins = now == fixed if fixed is not None else now & (now - 1) == 0
         if begins and now > state.window[1]:
             state.earlier[:] = 0.0 if fixed is not None else self._sums(state)
@@ -480,6 +542,12 @@ class Subgradient:
         if fixed is not None:
             return fixed - now if now < fixed else _CHUNK_INDICES
         return int(2 ** now.bit_length()) - now
+
+    def _tail_start(self, state: SubgradientState) -> int | None:
+        """The step after which the mean begins, if it is fixed: for a theorem at half of its T."""
+        if self.stop == "bound" and self.average == "tail":
+            return state.promised_at // 2
+        return self.tail_from
 
     @staticmethod
     def _steps_to_choice(state: SubgradientState, done: int) -> int:
@@ -516,7 +584,7 @@ class Subgradient:
             mean = self._sums(state)
         elif self.average == "random":
             mean = state.earlier
-        elif self.average is None or count == 0 or state.steps < (self.tail_from or 0):
+        elif self.average is None or count == 0 or state.steps < (self._tail_start(state) or 0):
             return scale * state.v, float(bias)
         elif self.average == "uniform":
             mean = self._sums(state) / count
