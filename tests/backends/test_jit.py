@@ -157,7 +157,7 @@ def test_an_edit_of_a_helper_is_never_missed(tmp_path):
 
 
 def test_a_read_only_cache_folder_is_no_obstacle(tmp_path):
-    """A file where the folder should be: kernels go to a temporary one."""
+    """A file where the folder should be: kernels are compiled and not kept."""
     blocked = tmp_path / "file"
     blocked.write_text("not a folder")
     assert float(python(MARGIN, blocked)) == 3.0

@@ -14,6 +14,8 @@ from functools import cache
 from types import ModuleType
 from typing import Any
 
+from gapsvm.system.cores import at_most_cores
+
 _MODULES = {
     "cpu": "gapsvm.backends.numba.functions",
     "reference": "gapsvm.backends.reference.functions",
@@ -27,12 +29,13 @@ class Backend:
     name: str
     module: ModuleType
     threads: int = 1
+    """Parts that are at work at once; as many threads, where there are as many cores."""
 
     def map(self, function: Callable[[Any], Any], parts: Sequence[Any]) -> list[Any]:
         """``function`` of every part, in order, on all threads: what it calls holds no lock."""
         if self.threads == 1 or len(parts) == 1:
             return [function(part) for part in parts]
-        return list(_pool(self.threads, os.getpid()).map(function, parts))
+        return list(_pool(at_most_cores(self.threads), os.getpid()).map(function, parts))
 
     def __getattr__(self, function: str) -> Callable[..., Any]:
         if function.startswith("__"):

@@ -6,10 +6,26 @@ import sys
 from collections.abc import Sequence
 
 ERROR = 1
+INTERRUPTED = 130
+"""Ctrl-C where there is no model to keep: 128 and the number of the signal, as shells have it."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command line: an error is one sentence on standard error and exit code 1."""
+    """Run the command line: an error is one sentence on standard error and exit code 1.
+
+    Ctrl-C before there is a model, also while programs are loaded or compiled, is exit code 130.
+    """
+    try:
+        code = _code(arguments)
+    except KeyboardInterrupt:
+        code = INTERRUPTED
+    if code == INTERRUPTED:  # typer makes it of some
+        _complain("interrupted before there was a result")
+    sys.exit(code)
+
+
+def _code(arguments: Sequence[str] | None) -> int:
+    """Run the command line and say how it ended."""
     import typer
 
     from gapsvm.cli.app import app
@@ -18,20 +34,20 @@ def main(arguments: Sequence[str] | None = None) -> None:
     given = sys.argv[1:] if arguments is None else list(arguments)
     try:
         code = command.main(args=given or ["--help"], prog_name="gapsvm", standalone_mode=False)
-    except (typer.Abort, KeyboardInterrupt):
-        code = _complain("interrupted")
+        return int(code or 0)
+    except typer.Abort:
+        return INTERRUPTED
     except OSError as error:
         by_the_system = error.filename is not None and error.strerror
-        code = _complain(f"{error.filename}: {error.strerror}" if by_the_system else str(error))
+        return _complain(f"{error.filename}: {error.strerror}" if by_the_system else str(error))
     except (ValueError, NotImplementedError, ImportError) as error:
-        code = _complain(str(error))
+        return _complain(str(error))
     except MemoryError:
-        code = _complain("not enough memory; 'gapsvm convert' makes a folder that fit can map")
+        return _complain("not enough memory; 'gapsvm convert' makes a folder that fit can map")
     except Exception as error:
         if not hasattr(error, "format_message"):  # not a wrong use of the command: a fault of ours
             raise
-        code = _complain(f"{error.format_message()} (see gapsvm --help)")
-    sys.exit(code)
+        return _complain(f"{error.format_message()} (see gapsvm --help)")
 
 
 def _complain(sentence: str) -> int:

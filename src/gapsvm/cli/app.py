@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import math
-import os
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
 
 import gapsvm
+from gapsvm.system.cores import at_most_cores, usable_cores
 
 app = typer.Typer(
     name="gapsvm",
     help="Support vector machines with a certificate: every fit says how far it is from optimal.",
-    epilog="Exit codes: 0 certified, 2 a budget ended before the gap was reached, 1 an error.",
+    epilog="Exit codes: 0 certified, 2 a budget ended before the gap was reached, 1 an error, "
+    "130 Ctrl-C before there was a result.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -55,7 +56,7 @@ _BATCHES = "Mini-batches (sdca, subgradient methods)"
 _ENDS = "An earlier end (subgradient methods)"
 Precision = Literal["float32", "float64"]
 
-CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+CORES = usable_cores()
 
 
 def _positive(value: Any) -> Any:
@@ -106,7 +107,13 @@ DataArgument = Annotated[
 ]
 ReadingThreads = Annotated[
     int,
-    typer.Option(min=1, metavar="N", show_default="all cores", help="Threads for reading text."),
+    typer.Option(
+        min=1,
+        metavar="N",
+        callback=at_most_cores,
+        show_default="all cores",
+        help="Threads for reading text, at most one for each core.",
+    ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")]
 LabelOption = Annotated[
@@ -231,8 +238,9 @@ def fit(
         typer.Option(
             min=1,
             metavar="N",
+            callback=at_most_cores,
             show_default="all cores",
-            help="Threads for reading and fitting.",
+            help="Threads for reading and fitting, at most one for each core.",
         ),
     ] = CORES,
     time_limit: Annotated[
@@ -576,7 +584,13 @@ def reproduce(
     ] = False,
     seeds: Annotated[int, typer.Option(min=1, help="Runs of each kind.")] = 3,
     threads: Annotated[
-        int, typer.Option(min=1, show_default="all cores", help="Runs at a time.")
+        int,
+        typer.Option(
+            min=1,
+            callback=at_most_cores,
+            show_default="all cores",
+            help="Runs at a time, at most one for each core.",
+        ),
     ] = CORES,
     fresh: Annotated[bool, typer.Option("--fresh", help="Start over instead of going on.")] = False,
     folder: Annotated[

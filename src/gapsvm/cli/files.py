@@ -6,8 +6,8 @@ import os
 import sys
 from pathlib import Path
 
-from gapsvm.io.atomic import replacing, temporary_neighbour
 from gapsvm.io.tables import SUFFIXES, is_table
+from gapsvm.system.atomic import replacing, temporary_neighbour
 
 
 def label_column(label: str | None, *data: Path | None) -> str | int | None:

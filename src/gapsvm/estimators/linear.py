@@ -36,6 +36,7 @@ from gapsvm.rows.matrix import copy_note
 from gapsvm.solvers.minibatch.solver import RULES
 from gapsvm.solvers.subgradient.multiclass import MulticlassSubgradient
 from gapsvm.solvers.trace import Callback, Status
+from gapsvm.system.cores import at_most_cores
 from gapsvm.training.progress import ProgressBar
 from gapsvm.training.train import METHODS, PRIMAL, SUBGRADIENT, Fit, Options, train, train_all
 
@@ -91,10 +92,13 @@ class _LinearModel(CallbackSupportMixin, BaseEstimator):
         return "penalized" if self.penalize_intercept else "free"
 
     def _threads(self) -> int:
-        """``n_jobs`` as joblib sees it here: inside its workers None is one, never all cores."""
+        """``n_jobs`` as joblib sees it here: inside its workers None is one, never all cores.
+
+        Never more than there are cores.
+        """
         if self.n_jobs == 0:
             raise ValueError("n_jobs must not be 0; use None for one thread or -1 for all cores")
-        return int(effective_n_jobs(self.n_jobs))
+        return at_most_cores(int(effective_n_jobs(self.n_jobs)))
 
     def _fit_targets(
         self,
@@ -133,7 +137,8 @@ class _LinearModel(CallbackSupportMixin, BaseEstimator):
         if hasattr(self, "_skl_callbacks"):
             data = {"X": X, "y": y, "metadata": {"sample_weight": weight}}
             bridge = CallbackBridge(self, data, len(targets), self._weights)
-        warm = self._warm_start(n, len(targets)) if self.warm_start else None
+        count = joint or len(targets)
+        warm = self._warm_start(X.shape, count, bool(joint)) if self.warm_start else None
         with ProgressBar(type(self).__name__, shown=bool(self.verbose)) as bar:
 
             def watch(k: int) -> list[Callback]:
@@ -147,7 +152,8 @@ class _LinearModel(CallbackSupportMixin, BaseEstimator):
             if joint:
                 problem: Any = MulticlassProblem(X, targets[0], joint, loss, lam, **weights)
                 options = replace(options, callbacks=[*callbacks, *watch(0)])
-                fits, rows = [train(problem, _joint_options(options, n))], problem.rows
+                first = warm[0] if warm else None
+                fits, rows = [train(problem, _joint_options(options, n), warm=first)], problem.rows
             else:
                 fits, rows = train_all(
                     *(X, targets, loss, lam, options),
@@ -224,11 +230,22 @@ class _LinearModel(CallbackSupportMixin, BaseEstimator):
             stacklevel=3 + WRAPPER_FRAMES,
         )
 
-    def _warm_start(self, n: int, problems: int) -> list[Iterate] | None:
-        alpha = getattr(self, "dual_coef_", None)
-        if alpha is None or alpha.shape != (problems, n):
+    def _warm_start(self, shape: Any, count: int, joint: bool) -> list[Any] | None:
+        """The solutions that the attributes were made of, if they are of so many rows and columns
+        and of so many problems, or classes of a joint one."""
+        n, d = shape
+        alpha: Any = getattr(self, "dual_coef_", None)
+        if alpha is None or alpha.shape != (count, n):
             return None
-        return [Iterate(None, float(self.intercept_[k]), alpha[k]) for k in range(problems)]
+        coef = np.atleast_2d(self.coef_.toarray() if sp.issparse(self.coef_) else self.coef_)
+        if coef.shape[1] != d:
+            return None
+        bias = np.atleast_1d(self.intercept_)
+        if not joint:
+            return [Iterate(coef[k], float(bias[k]), alpha[k]) for k in range(count)]
+        if len(coef) < count:  # the difference of two functions, whose sum is zero
+            coef, bias = np.outer([-0.5, 0.5], coef), np.outer([-0.5, 0.5], bias).ravel()
+        return [MulticlassIterate(np.ascontiguousarray(coef.T), bias, alpha.T.copy())]
 
     def _validated(self, X: Any, **options: Any) -> Any:
         return validate_data(
@@ -362,11 +379,13 @@ class LinearSVC(ProbabilitiesMixin, ClassifierMixin, _LinearModel):
     time_limit : float, default=None
         Seconds at most.
     warm_start : bool, default=False
-        Start from the last fit's α if the number of rows is the same.
+        If rows and columns are as many as in the last fit, its model is certified first, which may
+        be all there is to do; otherwise dual methods go on from its α.
     n_jobs : int, default=None
-        Threads, over the classes or within one problem; None is one, -1 all cores.  The same
-        ``random_state`` and ``n_jobs`` give the same model; in long fits of narrow data another
-        ``n_jobs`` may give another one, certified to the same gap.
+        Threads, over the classes or within one problem; None is one, -1 all cores, and more than
+        there are cores to use is as many as there are.  The same ``random_state`` and ``n_jobs``
+        give the same model; in long fits of narrow data another ``n_jobs`` may give another one,
+        certified to the same gap.
     random_state : int, RandomState or None, default=None
     verbose : int, default=0
     callbacks : callable or list of callables, default=None

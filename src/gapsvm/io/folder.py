@@ -22,8 +22,8 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from gapsvm.io.atomic import temporary_neighbour
 from gapsvm.io.svmlight import Block, Source, SvmlightError, SvmlightReader
+from gapsvm.system.atomic import temporary_neighbour
 
 FORMAT = "gapsvm folder"
 VERSION = 1

@@ -27,7 +27,8 @@ from typing import IO, Any, Literal, NamedTuple
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from gapsvm.io.atomic import replacing
+from gapsvm.system.atomic import replacing
+from gapsvm.system.cores import at_most_cores
 
 Source = str | os.PathLike[str] | bytes | bytearray | memoryview
 
@@ -84,7 +85,7 @@ def read_svmlight(
     query_id
         Return the ``qid:`` numbers; every row must then have one.
     threads
-        Threads that parse; decompression is done by one.
+        Threads that parse, no more than there are cores; decompression is done by one.
     max_line_bytes
         Longer lines are refused: memory must not depend on a file without line ends.
 
@@ -149,7 +150,7 @@ class SvmlightReader:
         if n_features is not None and not 1 <= n_features < _LAST_INT64:
             raise ValueError(f"n_features must be a positive int64, got {n_features}")
         self.rules = _Rules.of(zero_based, n_features, query_id)
-        self.threads = threads
+        self.threads = at_most_cores(threads)  # each has chunks of its own in memory
         self.max_line_bytes = max_line_bytes
         in_memory = isinstance(source, bytes | bytearray | memoryview)
         self.name: str = "<bytes>" if in_memory else os.fsdecode(source)  # type: ignore[arg-type]

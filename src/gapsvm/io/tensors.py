@@ -18,7 +18,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from gapsvm.io.atomic import replacing
+from gapsvm.system.atomic import replacing
 
 _DTYPES = {
     "BOOL": np.dtype(np.bool_),

@@ -11,9 +11,9 @@ from typing import IO
 
 import numpy as np
 
-from gapsvm.io.atomic import replacing
 from gapsvm.models.base import ModelFormatError, is_text
 from gapsvm.models.linear import LinearModel
+from gapsvm.system.atomic import replacing
 
 _LIBLINEAR_LOSSES = {
     # solver_type: loss

@@ -264,6 +264,8 @@ class LinearProblem:
 
     def _certify(self, iterate: Iterate, backend: Backend) -> Certificate:
         free = self.bias == "free"
+        if self.bias == "none":  # a warm start may bring one from another problem
+            iterate = replace(iterate, bias=0.0)
         if iterate.w is None:
             iterate = self._with_combination(iterate, backend)
         iterate = self._inside(iterate)

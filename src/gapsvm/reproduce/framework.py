@@ -21,11 +21,11 @@ from pathlib import Path
 from typing import Any
 
 from gapsvm import __version__, datasets
-from gapsvm.io.atomic import replacing
 from gapsvm.problems.linear import LinearProblem
 from gapsvm.solvers.loop import deferred_interrupt
 from gapsvm.solvers.newton.normal_equations import one_blas_thread
 from gapsvm.solvers.trace import Status
+from gapsvm.system.atomic import replacing
 from gapsvm.training.train import Options as TrainOptions
 from gapsvm.training.train import train
 

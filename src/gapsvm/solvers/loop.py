@@ -65,6 +65,7 @@ def solve(
     checkpoint: Checkpoint | None = None,
     on_slice: Callable[[Checkpoint], Any] | None = None,
     evaluate_every: float | None = None,
+    first: Any = None,
 ) -> Result:
     """Advance ``solver`` on ``problem`` until its certified gap is at most ``gap``.
 
@@ -87,12 +88,15 @@ def solve(
     evaluate_every : float, optional
         Evaluate at least every so many passes.  By default rarely: when the solver's hint says
         that the target may be reached, and at pass counts that grow geometrically.
+    first : iterate, optional
+        A warm start, certified as it is before the first step: it may be all that is asked for,
+        whatever the solver makes of it.
 
     Returns
     -------
     Result
-        The last certified iterate, whatever ended the fit; never one that is not finite, nor one
-        whose gap is above that of the zero model.
+        The last certified iterate, whatever ended the fit, or the first where that is better; never
+        one that is not finite, nor one whose gap is above that of the zero model.
     """
     reason = refusal_of(solver, problem)
     if reason:
@@ -102,7 +106,7 @@ def solve(
     if run is None:
         state = solver.init(problem, backend, np.random.default_rng(seed))
         run = Checkpoint(state, next_evaluation=evaluate_every or 1.0)
-    loop = _Loop(problem, solver, backend, run, gap, evaluate_every, bool(callbacks))
+    loop = _Loop(problem, solver, backend, run, gap, evaluate_every, bool(callbacks), first)
     ends_at = math.inf if time_limit is None else time.perf_counter() + time_limit
 
     with deferred_interrupt() if cancelled is None else nullcontext(cancelled) as interrupted:
@@ -123,7 +127,7 @@ def solve(
                 status = Status.STALLED
             elif loop.passes_to_go() > patience:
                 status = Status.TOO_SLOW
-            elif run.trace or not now.gap_hint <= gap:  # else look before the first step
+            elif run.trace or not (first is not None or now.gap_hint <= gap):  # else look at first
                 loop.advance(max_passes)
                 if on_slice is not None:
                     on_slice(run)
@@ -155,6 +159,10 @@ class _Loop:
     gap: float
     evaluate_every: float | None
     watched: bool
+    first: Any = None
+    """What to certify before the first step in place of the solver's iterate."""
+    warm: Certificate | None = None
+    """Its certificate."""
     latest: Certificate | None = None
     """The current iterate's, or, if that is not finite, what was kept."""
     kept: Certificate = field(default_factory=lambda: Certificate(math.inf, -math.inf))
@@ -215,11 +223,14 @@ class _Loop:
             if trace[-1].passes == self.passes or (in_a_hurry and slow):
                 return self.latest
         before = time.perf_counter()
-        iterate = self.solver.iterate(self.problem, run.state)
+        given = self.first is not None and not trace
+        iterate = self.first if given else self.solver.iterate(self.problem, run.state)
         found: Certificate = self.problem.certify(iterate, self.backend)
+        finite = math.isfinite(found.primal)
+        self.warm = found if given and finite else self.warm
         self.kept = self._better(found)
-        self.diverged = not math.isfinite(found.primal)
-        if self.diverged:
+        self.diverged = not finite and not given
+        if not finite:
             found = self.kept
         run.evaluation_seconds += time.perf_counter() - before
         passes = self.passes
@@ -251,7 +262,9 @@ class _Loop:
         run.trace.append(Record(self.passes, run.seconds, run.evaluation_seconds, *values))
 
     def result(self, status: Status) -> Result:
-        """What was kept; the trace ends with it."""
+        """What was kept, or the warm start where that is better; the trace ends with it."""
+        if self.warm is not None and self.warm.gap < self.kept.gap:
+            self.kept = self.warm
         is_last = self.kept is self.latest and not self.diverged
         if self.kept is not self.latest:
             self._record(self.kept)

@@ -28,6 +28,7 @@ from gapsvm.solvers.sdca.accelerated import AcceleratedSDCA
 from gapsvm.solvers.sdca.serial import SDCA
 from gapsvm.solvers.subgradient.solver import Subgradient
 from gapsvm.solvers.trace import Callback, Checkpoint, Record, Result, Status
+from gapsvm.system.cores import at_most_cores
 from gapsvm.types.curves import Logit
 
 SUBGRADIENT = ("pegasos", "norma", "sgd", "adaptive", "proximal", "optimistic")
@@ -164,7 +165,7 @@ def plan(problem: LinearProblem, options: Options, warm: Iterate | None = None) 
     logistic = _is_logistic(problem)  # no α of it is ever held: there is nothing to screen
     sdca = Stage("sdca", _warmed(SDCA(shrinking=not logistic, single=single), warm))
     accelerated = Stage("accelerated", _warmed(AcceleratedSDCA(), warm))
-    interior = Stage("interior", Newton() if logistic else InteriorPoint())
+    interior = Stage("interior", _warmed(Newton() if logistic else InteriorPoint(), warm))
     for stage in (sdca, accelerated, interior):
         if method == stage.method:
             return [stage]
@@ -206,10 +207,12 @@ def _name_of(solver: Any) -> str:
 
 
 def _warmed(solver: Any, warm: Iterate | None) -> Any:
-    """The solver, told where to start if it can be."""
-    if warm is None or not hasattr(solver, "alpha"):
+    """The solver, told where to start if it can be: at an α, or at a w."""
+    if warm is None:
         return solver
-    return replace(solver, alpha=warm.alpha, bias=warm.bias)
+    if hasattr(solver, "alpha"):
+        return replace(solver, alpha=warm.alpha, bias=warm.bias)
+    return replace(solver, w=warm.w, bias=warm.bias) if hasattr(solver, "w") else solver
 
 
 @storable
@@ -238,6 +241,7 @@ def train(
 ) -> Fit:
     """Solve ``problem`` to ``options.tol`` and say which method did it.
 
+    ``warm`` is certified before any step, and a method that can begin at an α goes on from its.
     ``on_slice`` gets the training a few times a second, to save it; ``resume`` goes on from one.
     """
     ends_at = math.inf if options.time_limit is None else time.perf_counter() + options.time_limit
@@ -267,6 +271,7 @@ def train(
             checkpoint=now.checkpoint,
             on_slice=report,
             evaluate_every=options.evaluate_every,
+            first=warm if now.stage == 0 else None,
         )
         passes = now.passes + result.passes
         status = Status.CONVERGED if result.gap <= target else result.status
@@ -432,6 +437,6 @@ def train_all(
 
         if at_once == 1:
             return [one(k) for k in range(len(targets))], rows
-        with one_blas_thread(), ThreadPoolExecutor(at_once) as pool:
+        with one_blas_thread(), ThreadPoolExecutor(at_most_cores(at_once)) as pool:
             futures = [pool.submit(one, k) for k in range(len(targets))]
             return [future.result() for future in futures], rows

@@ -1,81 +1,60 @@
-"""How kernels are compiled: one decorator, one cache directory that cannot go stale.
+"""How kernels are compiled: one decorator, one compiler, one cache folder.
 
-Numba's own cache looks only at the file a kernel is written in; a kernel that inlines another
-file's function would survive an edit of that file.  Here the cache directory carries a hash of
-every kernel source, so any edit means a new directory.  It lies in the user's cache folder, so
-a read-only install works; ``NUMBA_CACHE_DIR`` is honoured.
+Compiled code lies in the user's cache folder (``gapsvm.backends.numba.kept``), so a read-only
+install works, and where no folder can be written kernels are compiled anew in each process.
 """
 
 from __future__ import annotations
 
-import hashlib
-import os
-import sys
-import tempfile
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from functools import cache
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 import numba
+from llvmlite.binding import Linkage
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import Compiler
 from numba.core.cpu import CPUTargetOptions
 
+from gapsvm.backends.numba.kept import KeptCode
+
 F = TypeVar("F", bound=Callable[..., Any])
-_LOCK = threading.Lock()
 _UNCOUNTED = {"_nrt": False} if hasattr(CPUTargetOptions, "_nrt") else {}
 """Compile without Numba's runtime; it has no public name, and kernels work with it as well."""
 
 
-def _source_hash(folder: Path | None = None) -> str:
-    """A digest of all kernel sources and of the compiler's version."""
-    folder = folder or Path(__file__).parent
-    digest = hashlib.sha256(numba.__version__.encode())
-    for path in sorted([*folder.glob("*.py"), *(folder.parents[1] / "types").glob("*.py")]):
-        digest.update(path.name.encode() + b"\0" + path.read_bytes())
-    return digest.hexdigest()[:16]
+class _OwnCode(JITCodeLibrary):
+    """Machine code of a kernel that calls nothing but its own copies of what it calls.
+
+    Numba compiles a helper to a library of its own, which it loads, and links a copy of it into
+    every kernel, to be merged with any other by name.  A fresh kernel then called the first that
+    had been loaded, optimised alone, and one from disk its own, optimised with its caller: sums
+    that may be reordered differed in the last bit, between the process that compiles and all
+    later ones, and from one order of loading to another.  A private copy has no name to merge by.
+    """
+
+    def _optimize_final_module(self) -> None:  # after linking, before anything is inlined
+        for function in self._final_module.functions:
+            if not function.is_declaration and function.linkage == Linkage.linkonce_odr:
+                function.linkage = Linkage.internal
+        super()._optimize_final_module()
 
 
-def _user_cache() -> Path:
-    if os.environ.get("NUMBA_CACHE_DIR"):
-        return Path(os.environ["NUMBA_CACHE_DIR"])
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local"))
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches"
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+class _KernelCompiler(Compiler):
+    """Numba's compiler, into a library of the above kind."""
 
-
-@cache
-def cache_directory() -> Path:
-    """The folder of compiled kernels: the user's cache, or a temporary one if that is read-only."""
-    tag = f"kernels-{_source_hash()}"
-    try:
-        folder = _user_cache() / "gapsvm" / tag
-        folder.mkdir(parents=True, exist_ok=True)
-        if os.access(folder, os.W_OK):
-            return folder
-    except (OSError, RuntimeError):  # RuntimeError: no home directory
-        pass
-    return Path(tempfile.mkdtemp(prefix=f"gapsvm-{tag}-"))
-
-
-@contextmanager
-def _numba_cache_in(folder: Path) -> Iterator[None]:
-    """Point Numba at our folder while a kernel is declared, and leave its setting as it was."""
-    with _LOCK:
-        before = numba.config.CACHE_DIR
-        numba.config.CACHE_DIR = str(folder)
-        try:
-            yield
-        finally:
-            numba.config.CACHE_DIR = before
+    def compile_extra(self, function: Any) -> Any:
+        if self.state.library is None:
+            library = _OwnCode(self.state.targetctx.codegen(), function.__qualname__)
+            library.enable_object_caching()
+            self.state.library = library
+        return super().compile_extra(function)
 
 
 def _compile(function: F, **options: Any) -> F:
-    with _numba_cache_in(cache_directory()):
-        return numba.njit(cache=True, nogil=True, error_model="numpy", **options)(function)
+    how = {"nogil": True, "error_model": "numpy", "pipeline_class": _KernelCompiler}
+    compiled = numba.njit(**how, **options)(function)
+    compiled._cache = KeptCode(function)
+    return compiled
 
 
 def kernel(function: F) -> F:

@@ -46,7 +46,16 @@ class NewtonState(BestSoFar):
 @storable
 @dataclass(frozen=True)
 class Newton:
-    """Damped Newton steps of O(n·nnz²) or O(n·d²); a dozen of them, to 1e-12 and beyond."""
+    """Damped Newton steps of O(n·nnz²) or O(n·d²); a dozen of them, to 1e-12 and beyond.
+
+    Parameters
+    ----------
+    w : array, optional
+        Where to begin, with ``bias``; at zero by default.
+    """
+
+    w: Any = None
+    bias: float = 0.0
 
     def init(
         self, problem: LinearProblem, backend: Backend, rng: np.random.Generator
@@ -57,9 +66,13 @@ class Newton:
                 f"Newton needs a smooth loss, not {problem.loss.name!r}; use InteriorPoint"
             )
         n, d = problem.rows.shape
-        w, bias = np.zeros(d), 0.0
+        w, bias, margins = np.zeros(d), 0.0, np.zeros(n)
+        if self.w is not None:
+            w = np.array(self.w, dtype=np.float64)
+            bias = 0.0 if problem.bias == "none" else self.bias
+            backend.margins(problem.rows.view, w, margins)
         start = Iterate(w, bias, np.zeros(n))
-        return NewtonState(w, bias, np.zeros(n), gram_of_rows(problem), best=start)
+        return NewtonState(w, bias, margins, gram_of_rows(problem), best=start)
 
     def advance(
         self, problem: LinearProblem, state: NewtonState, backend: Backend, budget: int

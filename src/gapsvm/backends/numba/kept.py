@@ -1,0 +1,121 @@
+"""Compiled kernels on disk: one file for each kernel and signature, read only if it is whole.
+
+Numba's own cache looks only at the file a kernel is written in; a kernel that inlines another
+file's function would survive an edit of that file.  Here the folder carries a hash of every kernel
+source, so any edit means a new folder.  Numba's cache also breaks where a file of it is damaged or
+its folder cannot be written.  Here a file carries a digest of what is in it, and one that is
+missing, cut short, altered, unreadable or not to be written costs a compilation, nothing else.
+``NUMBA_CACHE_DIR`` is honoured.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import pickle
+import sys
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import llvmlite
+import numba
+from numba.core.caching import _Cache
+from numba.core.compiler import CompileResult
+from numba.core.serialize import dumps
+
+from gapsvm.system.atomic import replacing
+
+_DIGEST = 32  # bytes of SHA-256
+
+
+def _source_hash(folder: Path | None = None) -> str:
+    """A digest of all kernel sources and of the versions of what compiles and runs them."""
+    folder = folder or Path(__file__).parent
+    versions = (numba.__version__, llvmlite.__version__, sys.implementation.cache_tag)
+    digest = hashlib.sha256(repr(versions).encode())
+    for path in sorted([*folder.glob("*.py"), *(folder.parents[1] / "types").glob("*.py")]):
+        digest.update(path.name.encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def _user_cache() -> Path:
+    if os.environ.get("NUMBA_CACHE_DIR"):
+        return Path(os.environ["NUMBA_CACHE_DIR"])
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches"
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+
+
+@cache
+def kept_in() -> Path | None:
+    """The folder of compiled kernels, which need not exist; None without a home directory."""
+    try:
+        return _user_cache() / "gapsvm" / f"kernels-{_source_hash()}"
+    except RuntimeError:
+        return None
+
+
+class KeptCode(_Cache):
+    """What Numba asks of a cache, for one kernel: its compiled signatures, loaded and saved."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._name = f"{function.__module__}.{function.__qualname__}"
+        self._enabled = True
+
+    @property
+    def cache_path(self) -> str | None:
+        return None if kept_in() is None else str(kept_in())
+
+    def enable(self) -> None:
+        self._enabled = True
+
+    def disable(self) -> None:
+        self._enabled = False
+
+    def flush(self) -> None:
+        """Numba forgets what it has loaded; files stay, as they depend on sources alone."""
+
+    def load_overload(self, signature: Any, target: Any) -> Any:
+        """The compiled signature, or None if there is no whole file of it."""
+        target.refresh()
+        path, key = self._place(signature, target.codegen())
+        if path is None:
+            return None
+        try:
+            content = path.read_bytes()
+        except OSError:
+            return None
+        digest, body = content[:_DIGEST], content[_DIGEST:]
+        if digest != _digest(key, body):
+            return None
+        return CompileResult._rebuild(target, *pickle.loads(body))
+
+    def save_overload(self, signature: Any, compiled: Any) -> None:
+        """Write a file that appears complete or not at all; where none can be, do without."""
+        path, key = self._place(signature, compiled.codegen)
+        if path is None or compiled.library.has_dynamic_globals:
+            return
+        body = dumps(compiled._reduce())
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with replacing(path) as file:
+                file.write(_digest(key, body) + body)
+        except OSError:
+            pass
+
+    def _place(self, signature: Any, codegen: Any) -> tuple[Path | None, bytes]:
+        """The file of a signature, for this processor, and what tells it from all others."""
+        key = repr((self._name, str(signature), codegen.magic_tuple())).encode()
+        folder = kept_in() if self._enabled else None
+        if folder is None:
+            return None, key
+        short = self._name.rpartition(".")[2]
+        return folder / f"{short}-{hashlib.sha256(key).hexdigest()[:16]}.nbc", key
+
+
+def _digest(key: bytes, body: bytes) -> bytes:
+    return hashlib.sha256(hashlib.sha256(key).digest() + body).digest()

@@ -1,0 +1,1 @@
+"""What the operating system offers: cores, and files that appear complete or not at all."""

@@ -1,0 +1,138 @@
+"""Run every kernel and print a digest of all that each job's kernels returned and modified.
+
+A program, not a test: ``python every_kernel.py forwards|backwards``.  The last line names the
+kernels that no job has reached.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import json
+import pkgutil
+import sys
+import tempfile
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from gapsvm import (
+    SDCA,
+    InteriorPoint,
+    LinearProblem,
+    MiniBatchSDCA,
+    OnlineSVC,
+    Subgradient,
+    read_svmlight,
+    solve,
+    write_svmlight,
+)
+from gapsvm.backends import get_backend
+from gapsvm.backends import numba as cpu
+from gapsvm.backends.numba import functions
+from gapsvm.backends.numba.text import parse_integer_table
+from gapsvm.losses.registry import get_loss
+from gapsvm.problems.multiclass import MulticlassProblem
+from gapsvm.solvers.subgradient.multiclass import MulticlassSubgradient
+
+N, D = 240, 150
+RNG = np.random.default_rng(0)
+DENSE = RNG.normal(size=(N, D)) * (RNG.random((N, D)) < 0.6)  # rows long enough for SIMD
+Y = np.where(DENSE @ RNG.normal(size=D) + 4 * RNG.normal(size=N) > 0, 1.0, -1.0)
+ROWS = {"dense": DENSE, "csr": sp.csr_matrix(DENSE)}
+
+
+def solved(X: Any, solver: Any, bias: str = "none", passes: float = 4, lam: float = 1e-3) -> None:
+    problem = LinearProblem(X, Y, get_loss("hinge"), lam, bias=bias)
+    solve(problem, solver, gap=0.0, max_passes=passes)
+
+
+def several_classes(X: Any) -> None:
+    problem = MulticlassProblem(X, np.arange(N) % 3, 3, "crammer_singer", 1e-2)
+    solve(problem, MulticlassSubgradient(4, average="tail"), gap=0.0, max_passes=3)
+
+
+def text(X: Any) -> None:
+    table = np.zeros((2, 3), dtype=np.int64)
+    DIGEST.update(table[: parse_integer_table(np.frombuffer(b"1,2,3\n4,5,6\n", np.uint8), table)])
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "rows.svm"
+        write_svmlight(path, X, Y)
+        read = read_svmlight(path)[0]
+    DIGEST.update(read.data.tobytes() + read.indices.tobytes())
+
+
+def pulls(X: Any) -> None:
+    m, c, a = X @ np.ones(D), 0.3 * Y, np.zeros(N)
+    get_backend("cpu").balanced_pulls(get_loss("hinge").curve, m, c, np.ones(N), 0.0, a)
+
+
+JOBS = {
+    "sdca": lambda X: solved(X, SDCA(), passes=60, lam=1e-2),
+    "streams": lambda X: solved(X, SDCA(streams=2)),
+    "minibatch": lambda X: solved(X, MiniBatchSDCA("aggressive", 8), passes=8),
+    "exact": lambda X: solved(X, MiniBatchSDCA("exact", 8)),
+    "interior": lambda X: solved(X, InteriorPoint(), passes=6),
+    "short rows": lambda X: solved(sp.csr_matrix(DENSE * (DENSE > 1)), InteriorPoint(), passes=6),
+    "proximal": lambda X: solved(X, Subgradient(8, rule="proximal", sampler="multisets")),
+    "batch bias": lambda X: solved(X, Subgradient(8, bias_step="batch"), "free"),
+    "online": lambda X: OnlineSVC(lam=1e-2).partial_fit(X, Y, classes=[-1, 1]),
+    "classes": several_classes,
+    "pulls": pulls,
+    "text": text,
+}
+DIGEST = hashlib.sha256()
+
+
+def updated_by(value: Any) -> None:
+    """Take every array and number of what a kernel was given, or has returned."""
+    if isinstance(value, np.ndarray):
+        DIGEST.update(np.ascontiguousarray(value).tobytes())
+    elif isinstance(value, (tuple, list)):
+        for part in value:
+            updated_by(part)
+    else:
+        DIGEST.update(repr(value).encode())
+
+
+def recorded(function: Any) -> Any:
+    def call(*arguments: Any) -> Any:
+        returned = function(*arguments)
+        updated_by(arguments)
+        updated_by(returned)
+        return returned
+
+    return call
+
+
+def unreached() -> list[str]:
+    """Kernels without a compiled signature."""
+    names = set()
+    for module in pkgutil.iter_modules(cpu.__path__):
+        things = vars(importlib.import_module(f"gapsvm.backends.numba.{module.name}")).values()
+        kernels = [one for one in things if hasattr(one, "py_func") and one.stats.cache_path]
+        names |= {kernel.py_func.__name__ for kernel in kernels if not kernel.signatures}
+    return sorted(names)
+
+
+def main(backwards: bool) -> None:
+    warnings.simplefilter("ignore")
+    np.empty, np.empty_like = np.zeros, np.zeros_like  # scratch that no kernel fills is equal, too
+    for name in functions.__all__:
+        setattr(functions, name, recorded(getattr(functions, name)))
+    jobs = [(name, layout) for name in JOBS for layout in ROWS]
+    digests = {}
+    for name, layout in reversed(jobs) if backwards else jobs:
+        global DIGEST
+        DIGEST = hashlib.sha256()
+        JOBS[name](ROWS[layout])
+        digests[f"{name}, {layout}"] = DIGEST.hexdigest()
+    print(json.dumps(digests, sort_keys=True))
+    print(json.dumps(unreached()))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1] == "backwards")
