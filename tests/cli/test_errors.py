@@ -54,7 +54,7 @@ def test_missing_file(fails: Command, tmp_path: Path) -> None:
         (("--C", "nan"), "'--C': must be positive and finite, got nan"),
         (("--C", "-1"), "'--C': must be positive and finite, got -1"),
         (("--C", "inf"), "'--C': must be positive and finite, got inf"),
-        (("--C", "1e308"), "lam must be positive"),
+        (("--C", "1e308"), "C = 1e+308 is too large"),
         (("--C", "1", "--lam", "0.1"), "--lam or --C, not both"),
         (("--seed", "-1"), "'--seed': must be 0 or more, got -1"),
         (("--seed", "0.5"), "--seed"),

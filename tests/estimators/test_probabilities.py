@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from problems import matrix
 from sklearn.datasets import load_iris
+from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 
 from gapsvm import LinearSVC, OnlineSVC, load_model, save_model
@@ -61,13 +62,23 @@ def test_logarithms_do_not_underflow():
 
 
 @pytest.mark.parametrize("model", [LinearSVC(), OnlineSVC(), LinearSVC(loss="squared_hinge")])
-def test_other_losses_have_none_and_say_so(model):
+def test_other_losses_have_none_and_say_what_to_do(model):
     model.fit(X, Y)
-    assert not hasattr(model, "predict_proba")
-    assert not hasattr(model, "predict_log_proba")
-    with pytest.raises(AttributeError) as error:
-        model.predict_proba(X)
-    assert "only loss='logistic' has probabilities" in str(error.value.__cause__)
+    for name in ("predict_proba", "predict_log_proba"):
+        assert not hasattr(model, name)
+        with pytest.raises(AttributeError) as error:
+            getattr(model, name)
+        said = str(error.value)
+        assert f"{type(model).__name__}(loss={model.loss!r}) has no {name}" in said
+        assert f"Fit {type(model).__name__}(loss='logistic')" in said
+        assert "CalibratedClassifierCV" in said
+
+
+def test_an_unfitted_classifier_and_its_class_have_the_method_by_its_loss():
+    assert hasattr(LinearSVC(loss="logistic"), "predict_proba")
+    assert "one column per class" in LinearSVC.predict_proba.__doc__
+    with pytest.raises(NotFittedError):
+        LinearSVC(loss="logistic").predict_proba(X)
 
 
 def test_a_loaded_model_has_them_too(tmp_path):

@@ -2,20 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from types import MethodType
 from typing import Any
 
 import numpy as np
 from scipy.special import log_expit, log_softmax
-from sklearn.utils.metaestimators import available_if
 
 
-def _is_logistic(classifier: Any) -> bool:
-    if classifier.loss != "logistic":
-        raise AttributeError(
-            f"only loss='logistic' has probabilities, not loss={classifier.loss!r}; "
-            "CalibratedClassifierCV makes some of decision_function"
-        )
-    return True
+class _OfLogistic:
+    """A method that is there if ``loss`` is "logistic"; else the AttributeError says what to do.
+
+    scikit-learn's ``available_if`` hides such a sentence behind one that only names the method.
+    """
+
+    def __init__(self, method: Callable[..., Any]) -> None:
+        self.method = method
+        self.__doc__ = method.__doc__
+
+    def __get__(self, classifier: Any, owner: type | None = None) -> Any:
+        if classifier is None:
+            return self.method
+        if classifier.loss != "logistic":
+            name = type(classifier).__name__
+            raise AttributeError(
+                f"{name}(loss={classifier.loss!r}) has no {self.method.__name__}: only the scores "
+                f"of loss='logistic' are logits. Fit {name}(loss='logistic'), or wrap this one in "
+                "sklearn.calibration.CalibratedClassifierCV"
+            )
+        return MethodType(self.method, classifier)
 
 
 class ProbabilitiesMixin:
@@ -23,7 +38,7 @@ class ProbabilitiesMixin:
 
     decision_function: Any
 
-    @available_if(_is_logistic)
+    @_OfLogistic
     def predict_proba(self, X: Any) -> Any:
         """The probability of each class, one column per class in the order of ``classes_``.
 
@@ -31,7 +46,7 @@ class ProbabilitiesMixin:
         """
         return np.exp(self.predict_log_proba(X))
 
-    @available_if(_is_logistic)
+    @_OfLogistic
     def predict_log_proba(self, X: Any) -> Any:
         """Logarithms of ``predict_proba``, exact where a probability is too small for a number."""
         raw = self.decision_function(X)

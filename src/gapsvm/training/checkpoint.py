@@ -42,13 +42,13 @@ def fingerprint(problem: Any, more: Sequence[Any] = ()) -> dict[str, Any]:
     """What tells a problem from others, see ``problem.fingerprint``.
 
     ``more``: the labels of further problems that differ in nothing else, such as other classes
-    against the rest.
+    against the rest.  Their number stands first, since a complaint names the first difference.
     """
     found: dict[str, Any] = problem.fingerprint()
     labels = hashlib.sha256(found["labels"].encode())
     for y in more:
         labels.update(np.ascontiguousarray(y, dtype=np.float64).data)
-    return {**found, "number of problems": 1 + len(more), "labels": labels.hexdigest()}
+    return {"number of problems": 1 + len(more), **found, "labels": labels.hexdigest()}
 
 
 def save_checkpoint(
