@@ -36,6 +36,7 @@ from gapsvm.backends.numba import functions
 from gapsvm.backends.numba.text import parse_integer_table
 from gapsvm.losses.registry import get_loss
 from gapsvm.problems.multiclass import MulticlassProblem
+from gapsvm.rows.matrix import as_rows
 from gapsvm.solvers.subgradient.multiclass import MulticlassSubgradient
 
 N, D = 240, 150
@@ -70,6 +71,21 @@ def pulls(X: Any) -> None:
     get_backend("cpu").balanced_pulls(get_loss("hinge").curve, m, c, np.ones(N), 0.0, a)
 
 
+def chains(X: Any) -> None:
+    cpu, rows, K = get_backend("cpu"), as_rows(X).view, 4
+    starts, order = np.arange(0, N + 1, 24, dtype=np.uint64), np.arange(10, dtype=np.uint32)
+    truth, edges = (np.arange(N) % K).astype(np.uint16), np.zeros((1, K, K))
+    scores, values, room = np.empty((N, K)), np.empty(10), np.empty((26, K))
+    for best in (True, False):
+        cpu.chain_scores(rows, np.ones((D, K)), starts, order, best, scores)
+        chosen = scores, edges, *(() if best else (np.exp(edges), np.zeros(1))), starts, order
+        if best:
+            cpu.chain_best(*chosen, truth, 1.0, np.empty(K), truth.copy(), values)
+        else:
+            rest = np.ones(10), room, np.empty((24, K)), edges.copy(), values
+            cpu.chain_marginals(*chosen, truth, *rest)
+
+
 JOBS = {
     "sdca": lambda X: solved(X, SDCA(), passes=60, lam=1e-2),
     "streams": lambda X: solved(X, SDCA(streams=2)),
@@ -80,6 +96,7 @@ JOBS = {
     "proximal": lambda X: solved(X, Subgradient(8, rule="proximal", sampler="multisets")),
     "batch bias": lambda X: solved(X, Subgradient(8, bias_step="batch"), "free"),
     "online": lambda X: OnlineSVC(lam=1e-2).partial_fit(X, Y, classes=[-1, 1]),
+    "chains": chains,
     "classes": several_classes,
     "pulls": pulls,
     "text": text,
