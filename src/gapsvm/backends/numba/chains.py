@@ -284,7 +284,9 @@ def _take_off(truth, begin, p, length, weight, scores, pairs):
 
 
 @kernel
-def chain_marginals(scores, edges, powers, shifts, starts, order, truth, weight, room, kept, pairs, log_z):  # fmt: skip
+def chain_marginals(
+    scores, edges, powers, shifts, starts, order, truth, weight, room, kept, pairs, log_z,
+):  # fmt: skip
     """Marginals of labels and of neighbours, and log Z (scaled forward–backward).
 
     Given     scores as chain_scores wrote them; powers = e^(edges − shifts), shifts the largest
