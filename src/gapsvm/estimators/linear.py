@@ -19,7 +19,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from gapsvm.estimators.callbacks import (
     WRAPPER_FRAMES,
@@ -28,11 +28,12 @@ from gapsvm.estimators.callbacks import (
     with_callbacks,
 )
 from gapsvm.estimators.probabilities import ProbabilitiesMixin
+from gapsvm.estimators.rows import rows_to_learn, rows_to_predict
 from gapsvm.losses.registry import get_loss
 from gapsvm.problems.limits import check_square, lam_of
 from gapsvm.problems.linear import Bias, Iterate, check_weights
 from gapsvm.problems.multiclass import MulticlassIterate, MulticlassProblem
-from gapsvm.rows.matrix import copy_note
+from gapsvm.rows.matrix import copy_note, joined_notes
 from gapsvm.solvers.minibatch.solver import RULES
 from gapsvm.solvers.subgradient.multiclass import MulticlassSubgradient
 from gapsvm.solvers.trace import Callback, Status
@@ -163,7 +164,7 @@ class _LinearModel(CallbackSupportMixin, BaseEstimator):
                     threads=self._threads(),
                     watch=watch,
                 )
-        self.copy_note_ = note or rows.note
+        self.copy_note_ = joined_notes(note, rows.note)
         self._set_fitted(fits)
         if bridge is not None:
             bridge.close()
@@ -247,21 +248,9 @@ class _LinearModel(CallbackSupportMixin, BaseEstimator):
             coef, bias = np.outer([-0.5, 0.5], coef), np.outer([-0.5, 0.5], bias).ravel()
         return [MulticlassIterate(np.ascontiguousarray(coef.T), bias, alpha.T.copy())]
 
-    def _validated(self, X: Any, **options: Any) -> Any:
-        return validate_data(
-            self,
-            X,
-            accept_sparse="csr",
-            dtype=[np.float64, np.float32],
-            order="C",
-            accept_large_sparse=True,
-            ensure_all_finite=False,
-            **options,
-        )
-
     def _raw_prediction(self, X: Any) -> Any:
         check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
+        X = rows_to_predict(self, X)
         raw = safe_sparse_dot(X, self.coef_.T, dense_output=True) + self.intercept_
         return raw.ravel() if raw.ndim == 2 and raw.shape[1] == 1 else raw
 
@@ -472,7 +461,7 @@ class LinearSVC(ProbabilitiesMixin, ClassifierMixin, _LinearModel):
         """Fit to rows X and labels y of any kind."""
         self._validate_params()
         note = copy_note(X)
-        X, y = self._validated(X, y=y, multi_output=True)
+        X, y = rows_to_learn(self, X, y=y, multi_output=True)
         labels, self.classes_ = _encoded(y)
         weight = _checked_weight(sample_weight, X.shape[0])
         if self.class_weight is not None:
@@ -650,7 +639,7 @@ class LinearSVR(RegressorMixin, _LinearModel):
         """Fit to rows X and responses y."""
         self._validate_params()
         note = copy_note(X)
-        X, y = self._validated(X, y=y, y_numeric=True)
+        X, y = rows_to_learn(self, X, y=y, y_numeric=True)
         parameters = {"epsilon": self.epsilon} if "epsilon" in self.loss else {}
         weight = _checked_weight(sample_weight, X.shape[0])
         self._fit_targets(X, y, [y], get_loss(self.loss, **parameters), weight, note)

@@ -10,9 +10,10 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from gapsvm.estimators.probabilities import ProbabilitiesMixin
+from gapsvm.estimators.rows import rows_to_learn, rows_to_predict
 from gapsvm.losses.base import Loss
 from gapsvm.losses.registry import get_loss
 from gapsvm.problems.linear import check_weights
@@ -49,20 +50,6 @@ class _OnlineModel(BaseEstimator):
             bias="free" if self.fit_intercept else "none",
             horizon=self.horizon,
         )
-
-    def _checked(self, X: Any, y: Any, first: bool, **options: Any) -> tuple[Any, Any]:
-        checked: tuple[Any, Any] = validate_data(
-            self,
-            X,
-            y,
-            reset=first,
-            accept_sparse="csr",
-            dtype=[np.float64, np.float32],
-            order="C",
-            ensure_all_finite=False,  # the learner looks, and says where
-            **options,
-        )
-        return checked
 
     def _learn(self, X: Any, y: Any, sample_weight: Any) -> None:
         weight = None
@@ -124,7 +111,7 @@ class _OnlineModel(BaseEstimator):
 
     def _raw_prediction(self, X: Any) -> Any:
         check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
+        X = rows_to_predict(self, X)
         coef, intercept = self._learner.weights()
         raw = safe_sparse_dot(X, coef.T, dense_output=True) + intercept
         return raw.ravel() if raw.shape[1] == 1 else raw
@@ -235,7 +222,7 @@ default="auto"
 
     def _go_on(self, X: Any, y: Any, classes: Any, sample_weight: Any, first: bool) -> OnlineSVC:
         self._validate_params()
-        X, y = self._checked(X, y, first, multi_output=True)
+        X, y = rows_to_learn(self, X, y=y, reset=first, multi_output=True)
         check_classification_targets(y)
         y = column_or_1d(y, warn=True)
         known = np.unique(y if classes is None else classes) if first else self.classes_
@@ -334,7 +321,7 @@ class OnlineSVR(RegressorMixin, _OnlineModel):
 
     def _go_on(self, X: Any, y: Any, sample_weight: Any, first: bool) -> OnlineSVR:
         self._validate_params()
-        X, y = self._checked(X, y, first, y_numeric=True)
+        X, y = rows_to_learn(self, X, y=y, reset=first, y_numeric=True)
         if first:
             parameters = {"epsilon": self.epsilon} if "epsilon" in self.loss else {}
             self._learner = self._started(get_loss(self.loss, **parameters), None)

@@ -25,8 +25,9 @@ from pathlib import Path
 from typing import IO, Any, Literal, NamedTuple
 
 import numpy as np
-from scipy.sparse import csr_matrix
+from scipy.sparse import csr_matrix, issparse
 
+from gapsvm.backends.structure import as_csr, check_structure
 from gapsvm.system.atomic import replacing
 from gapsvm.system.cores import at_most_cores
 
@@ -562,7 +563,8 @@ def write_svmlight(
     zero_based
         Whether the first column is called 0; LIBSVM and most others call it 1.
     """
-    X = csr_matrix(X)
+    X = as_csr(X) if issparse(X) else csr_matrix(X)
+    check_structure(X)
     if not X.has_canonical_format:
         X = X.copy()
         X.sum_duplicates()

@@ -6,6 +6,8 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from gapsvm.registry.storable import storable
 
 
@@ -28,3 +30,12 @@ class Certificate:
     @property
     def is_finite(self) -> bool:
         return math.isfinite(self.primal) and math.isfinite(self.dual)
+
+
+def check_point(name: str, array: Any, shape: tuple[int, ...]) -> None:
+    """A part of a point to certify; None stands for what follows from the others.
+
+    Kernels trust the lengths of what they read.
+    """
+    if array is not None and np.shape(array) != shape:
+        raise ValueError(f"{name} has shape {np.shape(array)}, but the problem needs {shape}")

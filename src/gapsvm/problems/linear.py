@@ -25,7 +25,7 @@ import numpy as np
 from gapsvm.backends import Backend, get_backend
 from gapsvm.losses.base import Loss
 from gapsvm.losses.best_bias import best_bias
-from gapsvm.problems.certificate import Certificate
+from gapsvm.problems.certificate import Certificate, check_point
 from gapsvm.problems.limits import (
     check_curvature,
     check_lam,
@@ -259,8 +259,13 @@ class LinearProblem:
         side scaled down, and the primal one has the best bias for w.  A w outside the ball is moved
         to its surface.
         """
+        self._check_lengths(iterate)
         with np.errstate(over="ignore", invalid="ignore"):  # a diverged iterate has P = inf
             return self._certify(iterate, backend)
+
+    def _check_lengths(self, iterate: Iterate) -> None:
+        check_point("w", iterate.w, (self.n_features,))
+        check_point("alpha", iterate.alpha, (self.n_rows,))
 
     def _certify(self, iterate: Iterate, backend: Backend) -> Certificate:
         free = self.bias == "free"
@@ -394,6 +399,7 @@ class LinearProblem:
         How far an exact step of unit curvature would move each α_i, and the distance of (w, b)
         from what α says.
         """
+        self._check_lengths(iterate)
         backend = get_backend(backend)
         coef = np.broadcast_to(self.scale * self.sign * self.weight * iterate.alpha, self.n_rows)
         margins, combination = np.empty(self.n_rows), np.zeros(self.n_features)

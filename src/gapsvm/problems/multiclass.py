@@ -20,7 +20,7 @@ from typing import Any, Literal
 import numpy as np
 
 from gapsvm.backends import Backend, get_backend
-from gapsvm.problems.certificate import Certificate
+from gapsvm.problems.certificate import Certificate, check_point
 from gapsvm.problems.limits import check_curvature, check_lam, check_square
 from gapsvm.problems.linear import check_weights
 from gapsvm.registry.storable import storable
@@ -157,6 +157,10 @@ class MulticlassProblem:
 
         An A with a row outside the simplex has D = −∞.
         """
+        n, d, k = self.n_rows, self.n_features, self.n_classes
+        check_point("A", iterate.A, (n, k))
+        check_point("W", iterate.W, (d, k))
+        check_point("bias", iterate.bias if iterate.W is not None else None, (k,))
         with np.errstate(over="ignore", invalid="ignore"):  # a diverged iterate has P = inf
             A = _normalised(iterate.A)
             dual, combination = self._dual(A, backend)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import mmap
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
@@ -16,6 +17,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from gapsvm.backends.structure import as_csr, check_pointers, outside
 from gapsvm.types.matrices import CSR, Dense
 
 _SAMPLED_ROWS = 1000
@@ -133,16 +135,53 @@ def _float_dtype(dtype: np.dtype) -> np.dtype:
 
 def copy_note(X: Any) -> str | None:
     """What of X has to be copied before kernels can read it, and why; None if nothing has."""
+    reasons = list(_reasons_to_copy(X))
+    return f"X was copied once: {', '.join(reasons)}" if reasons else None
+
+
+def _reasons_to_copy(X: Any) -> Iterator[str]:
     sparse = sp.issparse(X)
     if not sparse and not isinstance(X, np.ndarray):
-        return f"X was copied once: {type(X).__name__} to an array"
+        yield f"{type(X).__name__} to an array"
+        return
     if sparse and X.format != "csr":
-        return f"X was copied once: {X.format} to csr"
-    if X.dtype != _float_dtype(X.dtype) or not X.dtype.isnative:
-        return f"X was copied once: {X.dtype} to {_float_dtype(X.dtype)}"
-    if not sparse and not X.flags.c_contiguous:
-        return "X was copied once: kernels read rows, and X is not in C order"
-    return None
+        yield f"{X.format} to csr"
+    if X.dtype != _float_dtype(X.dtype):
+        yield f"{_kind(X.dtype)} to {_float_dtype(X.dtype)}"
+    if not sparse:
+        if not X.flags.c_contiguous:
+            yield "kernels read rows, and X is not in C order"
+    elif X.format == "csr":
+        for name, array, dtype in zip(("indices", "indptr"), _index_arrays(X), _index_dtypes(X)):
+            if array.dtype != dtype:
+                yield f"{name} from {_kind(array.dtype)} to {dtype}"
+        for name in ("data", "indices", "indptr"):
+            if not getattr(X, name).flags.c_contiguous:
+                yield f"{name} is not contiguous"
+
+
+def _kind(dtype: np.dtype) -> str:
+    """The name of a number type, with its byte order where that is not this machine's."""
+    return str(dtype) if dtype.isnative else f"{dtype.name} of the other byte order"
+
+
+def _index_arrays(X: Any) -> tuple[np.ndarray, np.ndarray]:
+    return np.asarray(X.indices), np.asarray(X.indptr)
+
+
+def _index_dtypes(X: Any) -> tuple[np.dtype, np.dtype]:
+    """What kernels read the indices and the pointers of a CSR matrix as: int32 or int64."""
+    indices, _ = _index_arrays(X)
+    if not np.can_cast(indices.dtype, np.int32):
+        return np.dtype(np.int64), np.dtype(np.int64)
+    fits = indices.size <= np.iinfo(np.int32).max
+    return np.dtype(np.int32), np.dtype(np.int32 if fits else np.int64)
+
+
+def joined_notes(*notes: str | None) -> str | None:
+    """One note of several, each sentence once."""
+    sentences = [sentence for note in notes if note for sentence in note.split("; ")]
+    return "; ".join(dict.fromkeys(sentences)) or None
 
 
 def as_rows(X: Any) -> Rows:
@@ -160,15 +199,13 @@ def as_rows(X: Any) -> Rows:
 
 
 def _sparse_rows(X: Any, note: str | None) -> Rows:
-    X = X.tocsr()
+    X = as_csr(X)
+    if X.ndim != 2:
+        raise ValueError(f"X must have two dimensions, got an array of shape {X.shape}")
     data = np.asarray(X.data, dtype=_float_dtype(X.data.dtype))
-    indices, indptr = np.asarray(X.indices), np.asarray(X.indptr)
-    if indices.dtype not in (np.int32, np.int64):
-        indices = indices.astype(np.int64)
-    if indptr.dtype != indices.dtype and (
-        indices.dtype == np.int64 or indptr[-1] <= np.iinfo(np.int32).max
-    ):
-        indptr = indptr.astype(indices.dtype)  # n + 1 numbers, never the nonzeros
+    indices, indptr = _index_arrays(X)
+    check_pointers(indptr, indices, data.size, X.shape[0], "csr")
+    indices, indptr = (a.astype(t, copy=False) for a, t in zip((indices, indptr), _index_dtypes(X)))
     view = CSR(_frozen(np.ascontiguousarray(data)), _unsigned(indices), _unsigned(indptr))
     return Rows(view, X.shape, note)
 
@@ -181,37 +218,22 @@ def checked_rows(X: Any, backend: Any) -> Rows:
     rows = as_rows(X)
     if rows.sq_norms is not None:
         return rows
-    if isinstance(rows.view, CSR) and not _sound_pointers(rows.view, rows.shape[0]):
-        raise ValueError(
-            "X is not a valid CSR matrix: indptr must have n + 1 entries, start at 0, never "
-            "decrease and end at the number of values, of which there are as many as indices"
-        )
+    if isinstance(X, Rows) and isinstance(X.view, CSR):
+        check_pointers(X.view.indptr, X.view.indices, X.n_stored, X.shape[0], "csr")
     if isinstance(rows.view, CSR) and rows.n_stored:
         largest, falls = backend.column_order(rows.view.indices, rows.view.indptr)
         if largest >= rows.shape[1]:
-            raise ValueError(f"X has a column index outside 0..{rows.shape[1] - 1}")
+            raise outside("column", rows.shape[1])
         if falls:
             tidy = rows.to_scipy().copy()
             tidy.sum_duplicates()
             note = "X was copied once: its rows had unsorted or duplicate indices"
-            return replace(checked_rows(tidy, backend), note=note)
+            return replace(checked_rows(tidy, backend), note=joined_notes(rows.note, note))
     sq_norms = np.empty(rows.shape[0])
     backend.sq_norms(rows.view, sq_norms)
     if not np.isfinite(sq_norms.sum()):
         raise ValueError(_first_bad_value(rows, sq_norms))
     return replace(rows, sq_norms=sq_norms)
-
-
-def _sound_pointers(view: CSR, n: int) -> bool:
-    """Whether every row lies within the arrays.
-
-    Pointers are unsigned, so that a negative one is huge.
-    """
-    data, indices, indptr = view
-    if indptr.size != n + 1 or data.size != indices.size:
-        return False
-    ends = indptr[0] == 0 and indptr[-1] == indices.size
-    return bool(ends and not np.any(indptr[1:] < indptr[:-1]))
 
 
 def _first_bad_value(rows: Rows, sq_norms: Any) -> str:
