@@ -43,6 +43,7 @@ def a_model(**changes):
         "passes": 12.5,
         "status": "CONVERGED",
         "feature_names": ["a", "b", "c", "d"],
+        "label": "kind",
         "metadata": {"note": ["any", {"thing": 1.5}], "none": None},
     }
     return LinearModel(**{**options, **changes})
@@ -153,7 +154,7 @@ def test_round_trip(tmp_path, classes):
 
 
 def test_round_trip_of_several_classes_and_unknowns(tmp_path):
-    unknown = {"lam": None, "feature_names": None, "status": "", "metadata": {}}
+    unknown = {"lam": None, "feature_names": None, "label": 3, "status": "", "metadata": {}}
     for model in (three_classes(), three_classes(primal=np.nan, dual=-np.inf, **unknown)):
         write_native(tmp_path / "model", model)
         assert_same(read_model(tmp_path / "model"), model)
@@ -196,7 +197,7 @@ def rewritten(path, *, tensors=None, described=None, texts=None):
     ("changes", "words"),
     [
         ({"texts": {"format": "gapsvm checkpoint"}}, "holds 'gapsvm checkpoint'"),
-        ({"texts": {"format_version": "2"}}, "newer gapsvm"),
+        ({"texts": {"format_version": "3"}}, "newer gapsvm"),
         ({"texts": {"format_version": "x"}}, "not a format version"),
         ({"texts": {"model": "{"}}, "not a sound model"),
         ({"texts": {"model": "[" * 100_000}}, "not a sound model"),
@@ -592,3 +593,12 @@ def test_mutated_models(scratch, data):
 @given(st.lists(st.sampled_from([*TEXT.split(), "\n", " ", "99999999999", "nan"]), max_size=40))
 def test_random_words(scratch, words):
     read_or_refuse(scratch / "words", " ".join(["solver_type", *words]).encode())
+
+
+def test_a_file_of_the_first_version_has_no_label(tmp_path):
+    write_native(tmp_path / "model", a_model())
+    rewritten(tmp_path / "model", texts={"format_version": "1"}, described={"label": KeyError})
+    assert read_model(tmp_path / "model").label is None
+    rewritten(tmp_path / "model", described={"label": 1.5})
+    with pytest.raises(ModelFormatError, match="'label' has the wrong type"):
+        read_model(tmp_path / "model")

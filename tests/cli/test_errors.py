@@ -259,7 +259,7 @@ def test_predictions_that_cannot_be_written(
 ) -> None:
     model, target = tmp_path / "model", tmp_path / "no such folder" / "out.txt"
     assert run("fit", two_classes, "--model", model).code == 0
-    monkeypatch.setattr("gapsvm.cli.predict.load_data", never)
+    monkeypatch.setattr("gapsvm.cli.predict.load_matching", never)
     missing = f"--output: cannot write {target}: there is no folder {target.parent}"
     assert missing in fails("predict", model, two_classes, "--output", target)
     assert "it is a folder" in fails("predict", model, two_classes, "--output", tmp_path)
@@ -341,10 +341,12 @@ def test_labels_of_a_table_that_has_none(run: Command, fails: Command, tmp_path:
     table.write_text("a,b,kind\n1,2,0\n2,1,1\n")
     assert run("fit", table, "--model", model).code == 0
     no_label = ("predict", model, table, "--no-label")
-    assert "3 columns, but 2 are expected" in fails(*no_label)
+    assert "nothing to compare" in run(*no_label).err  # the labels are known by name
     assert "--label" in fails(*no_label, "--label", "kind")
+    table.write_text("1,2,0\n2,1,1\n")
+    assert "3 columns, but 2 are expected" in fails(*no_label)
     table.write_text("a,kind\n1,cat\n2,dog\n")
-    assert "holds no numbers" in fails(*no_label)
+    assert "lacks column 'b'" in fails(*no_label)
     assert "no column 'class'" in fails("predict", model, table, "--label", "class")
     text = tmp_path / "text.svm"
     text.write_text("1 1:1\n")

@@ -332,7 +332,7 @@ def test_load_data_from_text_and_folder(tmp_path):
     (tmp_path / "rows.gz").write_bytes(gzip.compress(PLAIN))
     convert(PLAIN, tmp_path / "rows.gsv")
     for name in ("rows.svm", "rows.gz", "rows.gsv"):
-        X, y = load_data(tmp_path / name)
+        X, y, *_ = load_data(tmp_path / name)
         np.testing.assert_allclose(X.toarray(), [[0.5, 0, -2], [0, 1e-3, 0]], rtol=1e-6)
         np.testing.assert_array_equal(y, [1, -1])
         assert load_data(tmp_path / name, n_features=7).X.shape == (2, 7)

@@ -31,7 +31,7 @@ def test_rows_labels_and_names(tmp_path, name, dtype):
         polars.DataFrame(kinds).write_parquet(path)
     else:
         path = written(tmp_path, name, CSV.replace(",", "\t") if "tsv" in name else CSV)
-    X, y, names = read_table(path, dtype=dtype)
+    X, y, names, _ = read_table(path, dtype=dtype)
     assert X.dtype == dtype
     assert X.flags.c_contiguous
     np.testing.assert_array_equal(X, np.array([[1, 2.5], [-3e-2, 4]], dtype=dtype))
@@ -64,7 +64,7 @@ def test_the_label_column(tmp_path):
 
 @pytest.mark.parametrize("first", ["1,2,3", " 1 ,\t2 ,-3e4", "\ufeff1,2,3"])
 def test_tables_without_names(tmp_path, first):
-    X, y, names = read_table(written(tmp_path, "t.csv", first + "\n4,5,6\n"))
+    X, y, names, _ = read_table(written(tmp_path, "t.csv", first + "\n4,5,6\n"))
     assert X.shape == (2, 2)
     assert X.dtype == np.float64
     assert y.dtype.kind in "if"
@@ -84,7 +84,7 @@ def test_labels_of_every_kind(tmp_path):
         {"x": [True, False], "y": ["a", "b"]}, schema={"x": polars.Boolean, "y": polars.Categorical}
     )
     frame.write_parquet(tmp_path / "t.parquet")
-    X, y, _ = read_table(tmp_path / "t.parquet")
+    X, y, *_ = read_table(tmp_path / "t.parquet")
     assert X.tolist() == [[1.0], [0.0]]
     assert y.tolist() == ["a", "b"]
 

@@ -123,6 +123,14 @@ LabelOption = Annotated[
         help="Label column of a table: its name, or its number from 0, or from -1 at the end.",
     ),
 ]
+HeaderOption = Annotated[
+    bool | None,
+    typer.Option(
+        "--header/--no-header",
+        show_default="recognised",
+        help="Whether .csv and .tsv text begins with a line of names.",
+    ),
+]
 LossOption = Annotated[
     LossName,
     typer.Option(
@@ -289,6 +297,7 @@ def fit(
     ] = None,
     dtype: Annotated[Precision, typer.Option(help="Type of the values in memory.")] = "float32",
     label: LabelOption = None,
+    header: HeaderOption = None,
     n_features: Annotated[
         int | None,
         typer.Option(
@@ -466,6 +475,7 @@ def fit(
         as_json=json,
         single=dtype == "float32",
         label=label,
+        header=header,
         n_features=n_features,
     )
     raise typer.Exit(run_fit(request))
@@ -482,6 +492,7 @@ def predict(
         bool, typer.Option("--scores", help="Scores instead of labels, a column per class.")
     ] = False,
     label: LabelOption = None,
+    header: HeaderOption = None,
     no_label: Annotated[
         bool, typer.Option("--no-label", help="The table has no label column, only features.")
     ] = False,
@@ -491,7 +502,7 @@ def predict(
     """Predict the rows of a file, and count what is right where labels are there."""
     from gapsvm.cli.predict import run_predict
 
-    run_predict(model, data, output, scores, json, threads, label, no_label)
+    run_predict(model, data, output, scores, json, threads, label, no_label, header)
 
 
 @app.command()
@@ -499,12 +510,13 @@ def inspect(
     data: DataArgument,
     threads: ReadingThreads = CORES,
     label: LabelOption = None,
+    header: HeaderOption = None,
     json: JsonOption = False,
 ) -> None:
     """Say what is in a file: sizes, sparsity, labels, norms, σ² and the batch size worth using."""
     from gapsvm.cli.inspect import run_inspect
 
-    run_inspect(data, json, threads, label)
+    run_inspect(data, json, threads, label, header)
 
 
 @app.command()
@@ -527,6 +539,7 @@ def path(
         Path | None, typer.Option(help="A file of further rows: adds the error on them.")
     ] = None,
     label: LabelOption = None,
+    header: HeaderOption = None,
     threads: ReadingThreads = CORES,
     json: JsonOption = False,
 ) -> None:
@@ -534,7 +547,9 @@ def path(
     from gapsvm.cli.path import run_path
 
     lams = lam or None
-    certified = run_path(data, lams, n_lams, loss, gap, intercept, test, threads, label, json)
+    certified = run_path(
+        data, lams, n_lams, loss, gap, intercept, test, threads, label, header, json
+    )
     raise typer.Exit(0 if certified else 2)
 
 

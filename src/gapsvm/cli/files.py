@@ -5,8 +5,12 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
-from gapsvm.io.tables import SUFFIXES, is_table
+from gapsvm.io.tables import SUFFIXES, TEXT_SUFFIXES, is_table, is_text_table
+from gapsvm.models.liblinear import write_liblinear
+from gapsvm.models.linear import LinearModel
+from gapsvm.models.native import write_native
 from gapsvm.system.atomic import replacing, temporary_neighbour
 
 
@@ -17,6 +21,13 @@ def label_column(label: str | None, *data: Path | None) -> str | int | None:
     if not any(path is not None and is_table(path) for path in data):
         raise ValueError(f"--label is for tables ({', '.join(SUFFIXES)}), not for {data[0]}")
     return int(label) if label.removeprefix("-").isdecimal() else label
+
+
+def check_header(header: bool | None, *data: Path | None) -> None:
+    """``--header`` and ``--no-header`` say something only of tables that are text."""
+    if header is not None and not any(path is not None and is_text_table(path) for path in data):
+        option = "--header" if header else "--no-header"
+        raise ValueError(f"{option} is for tables ({', '.join(TEXT_SUFFIXES)}), not for {data[0]}")
 
 
 def check_target(path: Path | None, option: str, *, stream: bool = False) -> None:
@@ -40,6 +51,18 @@ def check_new_folder(path: Path) -> None:
     if os.path.lexists(path):
         raise OSError(f"{path} exists already, and nothing is overwritten")
     check_target(path, "folder")
+
+
+def writer(path: Path) -> Any:
+    """What writes a model under that name."""
+    return write_liblinear if path.suffix == ".liblinear" else write_native
+
+
+def what_is_lost(path: Path, model: LinearModel) -> list[str]:
+    """What the format that the name asks for has no room for, in sentences."""
+    if writer(path) is write_native or model.feature_names is None:
+        return []
+    return [f"{path}: LIBLINEAR's format holds no names, so predict matches columns by position"]
 
 
 def write_text(path: Path, text: str) -> None:

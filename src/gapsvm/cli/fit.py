@@ -17,14 +17,23 @@ import numpy as np
 from rich.console import Console
 
 from gapsvm.backends import get_backend
-from gapsvm.cli.files import check_target, followed, is_stream, label_column, write_text
+from gapsvm.cli.files import (
+    check_header,
+    check_target,
+    followed,
+    is_stream,
+    label_column,
+    what_is_lost,
+    write_text,
+    writer,
+)
+from gapsvm.cli.output import note
 from gapsvm.cli.tables import certificate_table
 from gapsvm.io.files import load_data
 from gapsvm.losses.base import Loss
 from gapsvm.losses.registry import get_loss
 from gapsvm.models.liblinear import write_liblinear
 from gapsvm.models.linear import LinearModel
-from gapsvm.models.native import write_native
 from gapsvm.problems.limits import lam_of
 from gapsvm.problems.linear import Bias, LinearProblem, check_weights
 from gapsvm.rows.matrix import checked_rows
@@ -66,6 +75,7 @@ class FitRequest:
     as_json: bool
     single: bool
     label: str | None
+    header: bool | None
     n_features: int | None
 
 
@@ -74,14 +84,16 @@ def run_fit(request: FitRequest) -> int:
     if request.lam is not None and request.C is not None:
         raise ValueError("give --lam or --C, not both: λ = 1/(C · sum of weights)")
     column = label_column(request.label, request.data)
+    check_header(request.header, request.data)
     _check_files(request)
     console = Console(stderr=request.as_json)
     started = time.perf_counter()
-    X, y = load_data(
+    X, y, names, label = load_data(
         request.data,
         dtype=np.float32 if request.single else np.float64,
         n_features=request.n_features,
         label=column,
+        header=request.header,
         threads=request.threads,
     )
     read_seconds = time.perf_counter() - started
@@ -90,7 +102,7 @@ def run_fit(request: FitRequest) -> int:
     parameters = {"epsilon": request.epsilon} if "epsilon" in request.loss else {}
     loss = get_loss(request.loss, **parameters)
     classes, targets, labels = _targets(y, loss)
-    if request.model is not None and _writer(request.model) is write_liblinear:
+    if request.model is not None and writer(request.model) is write_liblinear:
         _check_liblinear(classes, loss)
     weight = _weights(request, labels, classes, X.shape[0])
     total = float(X.shape[0] if weight is None else weight.sum())
@@ -102,9 +114,10 @@ def run_fit(request: FitRequest) -> int:
     with ProgressBar("fit", delay=1.0) as bar:
         fits = _train(request, X, targets, loss, lam, weight, bar)
     seconds = time.perf_counter() - started
-    model = _model(request, fits, classes, loss, lam)
+    model = replace(_model(request, fits, classes, loss, lam), feature_names=names, label=label)
     if request.model is not None:
-        _writer(request.model)(followed(request.model), model)
+        writer(request.model)(followed(request.model), model)
+        note(what_is_lost(request.model, model))
     if request.trace is not None:
         write_text(request.trace, _trace_lines(fits))
     worst = max(fits, key=lambda fit: fit.result.gap)
@@ -139,10 +152,6 @@ def _check_files(request: FitRequest) -> None:
         taken.add(followed(path))
 
 
-def _writer(path: Path) -> Any:
-    return write_liblinear if path.suffix == ".liblinear" else write_native
-
-
 def _check_liblinear(classes: Any, loss: Loss) -> None:
     """Raise a ValueError if that format has no room for such a model."""
     n = 1 if classes is None or len(classes) == 2 else len(classes)
@@ -156,6 +165,8 @@ def _check_liblinear(classes: Any, loss: Loss) -> None:
 def _targets(y: Any, loss: Loss) -> tuple[Any, list[Any], Any]:
     """Classes, one target vector per problem, and the label numbers."""
     if loss.kind == "response":
+        if y.dtype.kind not in "biuf":
+            raise ValueError(f"the labels are texts, but loss {loss.name!r} is for numbers")
         return None, [np.asarray(y, dtype=np.float64)], None
     classes, labels = np.unique(y, return_inverse=True)
     if len(classes) < 2:

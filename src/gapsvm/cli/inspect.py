@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from gapsvm.backends import get_backend
+from gapsvm.cli.files import check_header, label_column
 from gapsvm.io.files import load_data
 from gapsvm.rows.matrix import Rows, checked_rows
 from gapsvm.rows.spectral import Sigma2, batch_worth_using, beta, sigma2
@@ -23,10 +24,13 @@ _BAR = 40  # characters
 _FLAT = 1.02  # β_b/b this close to its limit σ²: nothing more to see
 
 
-def run_inspect(data: Path, as_json: bool, threads: int, label: str | None) -> None:
+def run_inspect(
+    data: Path, as_json: bool, threads: int, label: str | None, header: bool | None
+) -> None:
     """Sizes, sparsity, labels and norms; how much rows interact, hence how large a batch may be."""
-    column = int(label) if label is not None and label.lstrip("-").isdigit() else label
-    X, y = load_data(data, threads=threads, label=column)
+    column = label_column(label, data)
+    check_header(header, data)
+    X, y, *_ = load_data(data, threads=threads, label=column, header=header)
     rows = checked_rows(X, get_backend())
     facts = describe(rows, y)
     with Console(stderr=True).status("σ²: a few passes over the data"):

@@ -10,8 +10,11 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from gapsvm.cli.files import label_column
-from gapsvm.io.files import LoadedData, load_data
+from gapsvm.cli.files import check_header, label_column
+from gapsvm.cli.output import note
+from gapsvm.io.files import load_data
+from gapsvm.io.matching import Expected, Matched, load_matching
+from gapsvm.io.tables import is_table, is_text_table
 from gapsvm.losses.registry import get_loss
 from gapsvm.training.path import PathPoint, svm_path
 
@@ -26,17 +29,34 @@ def run_path(
     test: Path | None,
     threads: int,
     label: str | None,
+    header: bool | None,
     as_json: bool,
 ) -> bool:
     """Print the path as a table or as JSON; returns whether every point is certified."""
     column = label_column(label, data, test)
-    X, y = load_data(data, label=column, threads=threads)
+    check_header(header, data, test)
+    X, y, names, named_label = load_data(
+        data,
+        label=column if is_table(data) else None,
+        header=header if is_text_table(data) else None,
+        threads=threads,
+    )
     classes = np.unique(y) if get_loss(loss).kind == "margin" else None
     if classes is not None and len(classes) != 2:
         raise ValueError(f"path needs two classes, but the labels of {data} are {_few(classes)}")
     held_out = None
     if test is not None:
-        held_out = load_data(test, n_features=X.shape[1], label=column, threads=threads)
+        expected = Expected(X.shape[1], names, named_label)
+        held_out = load_matching(
+            test,
+            expected,
+            label=column if is_table(test) else None,
+            header=header if is_text_table(test) else None,
+            threads=threads,
+        )
+        if held_out.y is None:
+            raise ValueError(f"{test} has no column of labels; --label names it")
+        note(held_out.notes)
     points = svm_path(X, y, lams=lams, n_lams=n_lams, loss=loss, tol=gap, fit_intercept=intercept)
     facts = [_facts(point, classes, held_out) for point in points]
     certified = all(point.converged for point in points)
@@ -51,7 +71,7 @@ def _few(classes: np.ndarray) -> str:
     return ", ".join(map(str, classes[:10].tolist())) + (", …" if len(classes) > 10 else "")
 
 
-def _facts(point: PathPoint, classes: Any, held_out: LoadedData | None) -> dict[str, Any]:
+def _facts(point: PathPoint, classes: Any, held_out: Matched | None) -> dict[str, Any]:
     facts = {
         "lam": point.lam,
         "primal": point.primal,

@@ -10,9 +10,11 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 
-from gapsvm.cli.files import check_target, label_column, write_text
-from gapsvm.io.files import load_data
+from gapsvm.cli.files import check_header, check_target, label_column, write_text
+from gapsvm.cli.output import note
+from gapsvm.io.matching import Expected, load_matching
 from gapsvm.io.tables import is_table
+from gapsvm.models.base import is_text
 from gapsvm.models.files import read_model
 
 
@@ -25,17 +27,26 @@ def run_predict(
     threads: int,
     label: str | None,
     no_label: bool,
+    header: bool | None,
 ) -> None:
     """Predict every row of ``data``; the quality goes to standard error (or into the JSON)."""
     column = label_column(label, data)
+    check_header(header, data)
+    if no_label and (label is not None or not is_table(data)):
+        raise ValueError("--no-label is for tables, and in place of --label")
     check_target(output, "--output", stream=True)
     model = read_model(model_path)
-    if no_label:
-        if label is not None or not is_table(data):
-            raise ValueError("--no-label is for tables, and in place of --label")
-        X, y = _features_only(data, model.n_features), None
-    else:
-        X, y = load_data(data, n_features=model.n_features, label=column, threads=threads)
+    X, y, notes = load_matching(
+        data,
+        Expected(model.n_features, model.feature_names, model.label),
+        label=column,
+        no_label=no_label,
+        header=header,
+        threads=threads,
+    )
+    note(notes)
+    if y is not None:
+        y = _comparable(y, model.classes, data)
     predicted = model.predict(X)
     lines = _score_lines(model.decision_function(X)) if scores else [_shown(v) for v in predicted]
     quality = {} if y is None else _quality(model.classes, predicted, y)
@@ -52,14 +63,17 @@ def run_predict(
         Console(stderr=True).print(f"{len(predicted):,} rows: {said}", highlight=False)
 
 
-def _features_only(data: Path, n_features: int) -> Any:
-    """A table without labels: the column that was taken for them is the last feature."""
-    X, last = load_data(data)
-    if not (np.issubdtype(last.dtype, np.number) or last.dtype == bool):
-        raise ValueError(f"{data}: the last column holds no numbers; does it hold the labels?")
-    if X.shape[1] + 1 != n_features:
-        raise ValueError(f"{data} has {X.shape[1] + 1} columns, but {n_features} are expected")
-    return np.column_stack([X, last.astype(np.float64)])
+def _comparable(y: Any, classes: Any, data: Path) -> Any:
+    """The labels as texts where the model's are, which a file of digits only does not show."""
+    texts = not (np.issubdtype(y.dtype, np.number) or y.dtype == bool)
+    if classes is None and texts:
+        raise ValueError(
+            f"{data}: the labels are texts, but the model predicts numbers; --label names another "
+            "column, and --no-label says that there are none"
+        )
+    if classes is not None and is_text(classes) and not texts:
+        return np.array([_shown(value) for value in y.tolist()], dtype=object)
+    return y
 
 
 def _shown(label: Any) -> str:

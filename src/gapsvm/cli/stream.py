@@ -17,8 +17,8 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
-from gapsvm.cli.files import check_target, followed
-from gapsvm.cli.fit import BUDGET_ENDED, CERTIFIED, _check_liblinear, _writer
+from gapsvm.cli.files import check_target, followed, writer
+from gapsvm.cli.fit import BUDGET_ENDED, CERTIFIED, _check_liblinear
 from gapsvm.io.folder import open_folder
 from gapsvm.io.svmlight import SvmlightReader
 from gapsvm.io.tables import is_table
@@ -36,7 +36,18 @@ _VALUES = 1 << 20
 _MANY_CLASSES = 100_000
 REFUSED = (
     *("gap", "C", "weights", "balanced", "seed", "trace", "checkpoint", "checkpoint_every"),
-    *("resume", "label", "rule", "gamma", "sigma2", "form", "staleness", "sampler", "sweeps"),
+    *(
+        "resume",
+        "label",
+        "header",
+        "rule",
+        "gamma",
+        "sigma2",
+        "form",
+        "staleness",
+        "sampler",
+        "sweeps",
+    ),
     *("radius", "stop", "eps", "delta", "bias_step"),
 )
 """Options of ``fit`` that mean nothing for a stream."""
@@ -113,7 +124,7 @@ def run_stream(request: StreamRequest) -> int:
         found = "declared" if request.classes else found
     elif request.classes:
         raise ValueError("--classes is for classes; this loss is for regression")
-    if request.model is not None and _writer(request.model) is write_liblinear:
+    if request.model is not None and writer(request.model) is write_liblinear:
         _check_liblinear(classes, loss)
     learner = OnlineLearner(
         loss,
@@ -130,7 +141,7 @@ def run_stream(request: StreamRequest) -> int:
     seconds = time.perf_counter() - started
     model = _model(request, source, learner, classes, passes)
     if request.model is not None:
-        _writer(request.model)(followed(request.model), model)
+        writer(request.model)(followed(request.model), model)
     said = {
         "rows": learner.rows_seen,
         "features": model.n_features,

@@ -14,10 +14,15 @@ from gapsvm.io.tables import is_table, read_table
 
 
 class LoadedData(NamedTuple):
-    """What `load_data` returns: rows (dense or CSR) and labels."""
+    """What `load_data` returns: rows (dense or CSR), labels, and the names of a table's columns.
+
+    ``label`` is that of `gapsvm.io.tables.TableData`; None for what is no table.
+    """
 
     X: Any
     y: np.ndarray
+    feature_names: list[str] | None = None
+    label: str | int | None = None
 
 
 def load_data(
@@ -27,6 +32,7 @@ def load_data(
     dtype: Any = np.float64,
     zero_based: bool | Literal["auto"] = "auto",
     label: str | int | None = None,
+    header: bool | None = None,
     threads: int = 1,
 ) -> LoadedData:
     """Read rows and labels from a folder, a table or svmlight text.
@@ -42,20 +48,21 @@ def load_data(
         float64 or float32.  A folder keeps the type it has.
     zero_based, threads
         For svmlight text; see `read_svmlight`.
-    label
+    label, header
         For tables; see `read_table`.
     """
     path = Path(path)
     if path.is_dir():
-        X, y, _ = open_folder(path)
-        if n_features is not None and X.shape[1] < n_features:
-            X.resize((X.shape[0], n_features))  # a wider shape over the same arrays
+        data = LoadedData(*open_folder(path)[:2])
+        if n_features is not None and data.X.shape[1] < n_features:
+            data.X.resize((data.X.shape[0], n_features))  # a wider shape over the same arrays
     elif is_table(path):
-        X, y, _ = read_table(path, label=label, dtype=dtype)
+        data = LoadedData(*read_table(path, label=label, dtype=dtype, header=header))
     else:
         X, y, _ = read_svmlight(
             path, n_features=n_features, dtype=dtype, zero_based=zero_based, threads=threads
         )
-    if n_features is not None and X.shape[1] != n_features:
-        raise ValueError(f"{path} has {X.shape[1]} features, but {n_features} are expected")
-    return LoadedData(X, y)
+        data = LoadedData(X, y)
+    if n_features is not None and data.X.shape[1] != n_features:
+        raise ValueError(f"{path} has {data.X.shape[1]} features, but {n_features} are expected")
+    return data

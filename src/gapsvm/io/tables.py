@@ -2,28 +2,33 @@
 
 from __future__ import annotations
 
-import gzip
 import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-SUFFIXES = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet")
+from gapsvm.io.header import TableError as TableError
+from gapsvm.io.header import has_names
 
-_FIRST_LINE_LIMIT = 1 << 24  # bytes
-
-
-class TableError(ValueError):
-    """A table that cannot be rows and labels; the message names the file and the column."""
+TEXT_SUFFIXES = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
+SUFFIXES = (*TEXT_SUFFIXES, ".parquet")
 
 
 class TableData(NamedTuple):
-    """What `read_table` returns; ``feature_names`` is None for a table without a line of names."""
+    """What `read_table` returns.
+
+    ``label`` is the name of the label column, ``feature_names`` are those of the others.  A table
+    without a line of names has a number for the one, from 0, and None for the others.
+    """
 
     X: np.ndarray
     y: np.ndarray
     feature_names: list[str] | None
+    label: str | int
 
 
 def is_table(path: str | os.PathLike[str]) -> bool:
@@ -31,12 +36,19 @@ def is_table(path: str | os.PathLike[str]) -> bool:
     return os.fspath(path).lower().endswith(SUFFIXES)
 
 
+def is_text_table(path: str | os.PathLike[str]) -> bool:
+    """Whether it is a table that may or may not begin with a line of names."""
+    return os.fspath(path).lower().endswith(TEXT_SUFFIXES)
+
+
 def read_table(
-    path: str | os.PathLike[str], *, label: str | int | None = None, dtype: Any = np.float64
+    path: str | os.PathLike[str],
+    *,
+    label: str | int | None = None,
+    dtype: Any = np.float64,
+    header: bool | None = None,
 ) -> TableData:
     """Read a table whose columns are numbers, but for the labels, which may be anything.
-
-    The first line of CSV and TSV text holds the names of the columns, unless all of it are numbers.
 
     Parameters
     ----------
@@ -47,6 +59,9 @@ def read_table(
         By default the last column.
     dtype
         float64 or float32, of X.  Labels keep their type.
+    header
+        Whether the first line of CSV and TSV text holds the names of the columns.  By default that
+        is recognised, and what may be either is an error.
 
     Raises
     ------
@@ -55,11 +70,33 @@ def read_table(
     ImportError
         If polars is not installed.
     """
+    if np.dtype(dtype) not in (np.float32, np.float64):
+        raise ValueError(f"dtype must be float32 or float64, got {dtype}")
+    table = open_table(path, header=header, label=label)
+    name = table.column(-1 if label is None else label)
+    others = [column for column in table.columns if column != name]
+    X, y = table.features(others, dtype), table.labels(name)
+    if table.has_names:
+        return TableData(X, y, others, name)
+    return TableData(X, y, None, table.columns.index(name))
+
+
+def open_table(
+    path: str | os.PathLike[str],
+    *,
+    header: bool | None = None,
+    label: str | int | None = None,
+    known: Sequence[str] = (),
+) -> Table:
+    """All columns of a table, whatever they hold; raises what `read_table` does.
+
+    ``label`` and ``known`` names of columns help to recognise a line of names.
+    """
     path = Path(path)
     if not is_table(path):
         raise TableError(f"{path}: the name must end in one of {', '.join(SUFFIXES)}")
-    if np.dtype(dtype) not in (np.float32, np.float64):
-        raise ValueError(f"dtype must be float32 or float64, got {dtype}")
+    if header is not None and not is_text_table(path):
+        raise TableError(f"{path} holds its names; header is for {', '.join(TEXT_SUFFIXES)}")
     try:
         import polars
     except ImportError:
@@ -67,37 +104,23 @@ def read_table(
             f"polars is needed to read {path}: pip install polars; svmlight text needs nothing more"
         ) from None
     os.stat(path)  # says if there is no such file
-    has_names = True
     try:
-        if path.suffix.lower() == ".parquet":
-            table = polars.read_parquet(path)
-        else:
+        if is_text_table(path):
             separator = "," if path.name.lower().endswith((".csv", ".csv.gz")) else "\t"
-            has_names = not _first_line_is_numeric(path, separator)
+            named = has_names(path, separator, label, known) if header is None else header
             text = polars.read_csv(
-                path, separator=separator, has_header=has_names, infer_schema_length=None
+                path, separator=separator, has_header=named, infer_schema_length=None
             )
-            table = text.with_columns(_without_padding(column) for column in text)
+            frame = text.with_columns(_without_padding(column) for column in text)
+        else:
+            named, frame = True, polars.read_parquet(path)
     except (polars.exceptions.PolarsError, OSError) as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise
         raise TableError(f"{path} cannot be read: {error}") from error
-    if table.width == 0 or table.height == 0:
-        raise TableError(f"{path} has no rows")
-    label = _label_column(path, table.columns, label)
-    labels = table[label]
-    features = table.drop(label)
-    for column in (labels, *features):
-        if column.null_count():
-            row = int(column.is_null().arg_max() or 0)
-            raise TableError(f"{path}: column {column.name!r} has no value in row {row + 1}")
-    for column in features:
-        if not (column.dtype.is_numeric() or column.dtype == polars.Boolean):
-            raise TableError(f"{path}: column {column.name!r} holds {column.dtype}, not numbers")
-    float_type = polars.Float32 if np.dtype(dtype) == np.float32 else polars.Float64
-    X = features.cast(float_type).to_numpy(order="c")
-    X = X.reshape(table.height, features.width)  # without features polars forgets the rows
-    return TableData(X, labels.to_numpy(), features.columns if has_names else None)
+    if frame.width == 0 or frame.height == 0:
+        raise TableError(f"{path} has no rows" if frame.width else f"{path} has no columns")
+    return Table(path, frame.rename(_names(path, frame.columns)), named)
 
 
 def _without_padding(column: Any) -> Any:
@@ -111,27 +134,77 @@ def _without_padding(column: Any) -> Any:
     return texts if numbers.null_count() > texts.null_count() else numbers
 
 
-def _first_line_is_numeric(path: Path, separator: str) -> bool:
-    opener: Any = gzip.open if path.suffix.lower() == ".gz" else open
-    try:
-        with opener(path, "rb") as file:
-            line = file.readline(_FIRST_LINE_LIMIT)
-    except (EOFError, gzip.BadGzipFile) as error:
-        raise TableError(f"{path}: the compressed data is damaged: {error}") from error
-    try:
-        for word in line.decode("utf-8-sig").strip().split(separator):
-            float(word.strip().strip('"'))
-    except ValueError:
-        return False
-    return True
+def _names(path: Path, columns: list[str]) -> dict[str, str]:
+    """The columns' names without blanks around them, each of which must be there once."""
+    names = {column: column.strip() for column in columns}
+    for column, name in names.items():
+        first = re.sub(r"_duplicated_\d+$", "", column).strip()  # as polars tells them apart
+        twin = first != column.strip() and first in names.values()
+        if twin or list(names.values()).count(name) > 1:
+            raise TableError(f"{path} has two columns of the name {first!r}; rename one of them")
+    return names
 
 
-def _label_column(path: Path, columns: list[str], label: str | int | None) -> str:
-    if isinstance(label, str):
-        if label not in columns:
-            raise TableError(f"{path} has no column {label!r}; it has {', '.join(columns[:20])}")
-        return label
-    number = -1 if label is None else label
-    if not -len(columns) <= number < len(columns):
-        raise TableError(f"{path} has {len(columns)} columns; there is no column {number}")
-    return columns[number]
+@dataclass(frozen=True)
+class Table:
+    """A table that was read, and whether its columns have names of their own."""
+
+    path: Path
+    frame: Any
+    has_names: bool
+
+    @property
+    def columns(self) -> list[str]:
+        return list(self.frame.columns)
+
+    def column(self, label: str | int) -> str:
+        """The column of that name, or of that number from 0, or from -1 at the end."""
+        columns = self.columns
+        if isinstance(label, str):
+            if label not in columns or not self.has_names:
+                held = f"it has {', '.join(columns[:20])}" if self.has_names else "it has no names"
+                raise TableError(f"{self.path} has no column {label!r}; {held}")
+            return label
+        if not -len(columns) <= label < len(columns):
+            raise TableError(f"{self.path} has {len(columns)} columns; there is no column {label}")
+        return columns[label]
+
+    def features(self, names: Sequence[str], dtype: Any = np.float64) -> np.ndarray:
+        """These columns, in this order, as numbers."""
+        import polars
+
+        chosen = self.frame.select(names)
+        for column in chosen:
+            self._check_complete(column)
+            if not (column.dtype.is_numeric() or column.dtype == polars.Boolean):
+                raise TableError(
+                    f"{self.path}: column {column.name!r} holds {column.dtype}, not numbers; if it "
+                    "holds the labels, name it with --label (in Python label)"
+                )
+        float_type = polars.Float32 if np.dtype(dtype) == np.float32 else polars.Float64
+        X = chosen.cast(float_type).to_numpy(order="c")
+        # without features polars forgets the rows
+        return X.reshape(self.frame.height, len(names))
+
+    def labels(self, name: str) -> np.ndarray:
+        """A column of numbers, truths or texts."""
+        import polars
+
+        column = self.frame[name]
+        self._check_complete(column)
+        kind = column.dtype
+        if kind in (polars.Categorical, polars.Enum):
+            column = column.cast(polars.String)
+        elif kind.is_decimal():
+            column = column.cast(polars.Float64)
+        elif not (kind.is_numeric() or kind in (polars.Boolean, polars.String)):
+            raise TableError(f"{self.path}: column {name!r} holds {kind}, which cannot be labels")
+        if kind.is_float() and not column.is_finite().all():
+            row = int(column.is_finite().arg_min() or 0)
+            raise TableError(f"{self.path}: label {column[row]} in row {row + 1} is not finite")
+        return column.to_numpy()
+
+    def _check_complete(self, column: Any) -> None:
+        if column.null_count():
+            row = int(column.is_null().arg_max() or 0)
+            raise TableError(f"{self.path}: column {column.name!r} has no value in row {row + 1}")

@@ -40,6 +40,9 @@ class LinearModel:
     status : str
         How the fit ended, a name of ``gapsvm.solvers.trace.Status``; "" if that is not known.
     feature_names : list of d texts, optional
+    label : text or int, optional
+        Name of the label column of the table that it was trained on, or its number from 0 if the
+        table had no names.
     metadata : dict
         Anything else that JSON can hold.
     """
@@ -56,6 +59,7 @@ class LinearModel:
     passes: float = 0.0
     status: str = ""
     feature_names: list[str] | None = None
+    label: str | int | None = None
     metadata: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

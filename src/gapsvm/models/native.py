@@ -18,7 +18,8 @@ from gapsvm.models.base import ModelFormatError, is_text
 from gapsvm.models.linear import LinearModel
 
 FORMAT = "gapsvm model"
-VERSION = 1
+VERSION = 2
+"""1 had no ``label``."""
 
 _REQUIRED_TENSORS = {"coef", "intercept", "primal", "dual"}
 _CLASSES = "classes"  # an array, or for texts an entry of the metadata
@@ -38,6 +39,7 @@ def write_native(path: str | os.PathLike[str], model: LinearModel) -> None:
         "passes": model.passes,
         "status": model.status,
         "feature_names": model.feature_names,
+        "label": model.label,
         "metadata": model.metadata,
     }
     if model.classes is not None:
@@ -138,6 +140,7 @@ def _assembled(tensors: dict[str, np.ndarray], described: _Described) -> LinearM
         passes=float(described.take("passes", float, int)),
         status=described.take("status", str),
         feature_names=names,
+        label=described.take("label", str, int, type(None)) if described.has("label") else None,
         metadata=described.take("metadata", dict),
     )
     described.end()
