@@ -22,6 +22,10 @@ _HOME = {
     "write_svmlight": "gapsvm.io.svmlight",
     "LinearProblem": "gapsvm.problems.linear",
     "MulticlassProblem": "gapsvm.problems.multiclass",
+    "RiskProblem": "gapsvm.problems.risk",
+    "OracleError": "gapsvm.problems.risk",
+    "MeanOracle": "gapsvm.problems.oracles",
+    "check_oracle": "gapsvm.problems.oracles",
     "solve": "gapsvm.solvers.loop",
     "get_loss": "gapsvm.losses.registry",
     "LOSSES": "gapsvm.losses.registry",
@@ -35,6 +39,7 @@ _HOME = {
     "Newton": "gapsvm.solvers.newton.newton",
     "Pegasos": "gapsvm.solvers.subgradient.solver",
     "Subgradient": "gapsvm.solvers.subgradient.solver",
+    "Bundle": "gapsvm.solvers.bundle.bundle",
     "OuterBias": "gapsvm.solvers.outer_bias",
     "MulticlassSubgradient": "gapsvm.solvers.subgradient.multiclass",
 }
