@@ -16,7 +16,9 @@ from gapsvm.backends import get_backend
 from gapsvm.losses.registry import get_loss
 from gapsvm.problems.linear import LinearProblem
 from gapsvm.rows.matrix import as_rows
+from gapsvm.solvers.row_order import one_pass
 from gapsvm.solvers.subgradient.solver import Subgradient
+from gapsvm.training.label_runs import LabelRuns
 from gapsvm.training.online import STREAM_AVERAGES, STREAM_RULES, OnlineLearner, TopEigenvalue
 
 N, D = 90, 6
@@ -258,10 +260,65 @@ def test_the_bias(bias: Any) -> None:
     assert w @ w + (b * b if bias == "penalized" else 0.0) <= 0.25 * (1 + 1e-12)
 
 
+@pytest.mark.parametrize("loss", ["half_squared", "squared_hinge"])
+def test_steps_on_squares_do_not_grow(loss: str) -> None:
+    """Steps of length 1/λ on long rows led away from the optimum, further each time."""
+    stream = learner(loss, lam=1e-8, rule="pegasos", projection=False)
+    stream.learn(1e3 * np.tile(X, (9, 1)), np.tile(y_for(loss), 9))
+    assert np.abs(stream.weights()[0]).max() < 100
+
+
 def test_steps_that_overflow_say_so() -> None:
-    stream = learner("half_squared", lam=1e-8, rule="pegasos", projection=False)
+    stream = learner("hinge", lam=1e-8, rule="pegasos", projection=False)
     with np.errstate(all="ignore"), pytest.raises(ValueError, match="overflowed"):
-        stream.learn(1e3 * np.tile(X, (9, 1)), np.tile(RESPONSE, 9))
+        stream.learn(1e151 * X, LABELS)
+
+
+def test_weights_that_overflowed_are_not_handed_out() -> None:
+    stream = learner(average=None)
+    stream.learn(X, LABELS)
+    stream.states[0].v[0] = np.inf
+    with pytest.raises(ValueError, match="overflowed"):
+        stream.weights()
+
+
+def test_responses_whose_loss_overflows() -> None:
+    with pytest.raises(ValueError, match="the objective overflows: y has values of size"):
+        learner("half_squared").learn(X, 1e200 * RESPONSE)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_a_random_order_is_that_of_its_seed(layout: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However the rows are gathered; weights go with their rows."""
+    rows, order = matrix(N, D, layout=layout), one_pass(as_rows(X), 3, get_backend("cpu"))
+    assert sorted(order) == list(range(N))
+    assert not np.array_equal(order, one_pass(as_rows(X), 4, get_backend("cpu")))
+    once, sorted_before = (learner(batch_size=4) for _ in range(2))
+    monkeypatch.setattr("gapsvm.training.online._COPIED_VALUES", 50)
+    once.learn(rows, LABELS, WEIGHT, seed=3)
+    sorted_before.learn(rows[order], LABELS[order], WEIGHT[order])
+    assert everything(once) == everything(sorted_before)
+
+
+def test_runs_of_a_label() -> None:
+    """Those that a random order would hardly bring, wherever the stream is cut."""
+    rng = np.random.default_rng(0)
+    mixed, rare = rng.integers(3, size=5000), (rng.random(50_000) < 0.01).astype(int)
+    digits = np.repeat(np.arange(10), 180)
+    for labels, classes, found in (
+        (mixed, 3, None),
+        (rare, 2, None),
+        (np.zeros(999, int), 2, None),
+        (np.zeros(1000, int), 2, 0),
+        (digits, 10, 1),
+        (np.append(mixed, np.full(200, 2)), 3, 2),
+        (np.append(rare, np.ones(120, int)), 2, 1),
+    ):
+        for size in (len(labels), 7, 130):
+            runs = LabelRuns(classes)
+            pieces = [runs.see(labels[k : k + size]) for k in range(0, len(labels), size)]
+            told = [piece[0] for piece in pieces if piece is not None]
+            assert told == ([] if found is None else [found])
 
 
 @pytest.mark.parametrize(

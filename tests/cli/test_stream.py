@@ -76,7 +76,8 @@ def test_the_model_is_that_of_the_estimator(
     options = ("--batch-size", size, "--threads", threads, "--dtype", "float64", "--lam", 0.01)
     said, model = streamed(path, *options)
     X, y, _ = gapsvm.read_svmlight(path)
-    online = gapsvm.OnlineSVC(lam=0.01, batch_size=size).fit(X, y)
+    online = gapsvm.OnlineSVC(lam=0.01, batch_size=size)
+    online.partial_fit(X, y, classes=np.unique(y))
     np.testing.assert_allclose(model.coef, online.coef_, rtol=1e-12, atol=1e-14)
     np.testing.assert_allclose(model.intercept, online.intercept_, rtol=1e-12, atol=1e-14)
     assert said["progressive_error"] == online.progressive_error_
@@ -92,11 +93,20 @@ def test_the_model_is_that_of_the_estimator(
     assert loaded.converged_ is False
 
 
+def test_rows_sorted_by_label_are_noted(run: Command, tmp_path: Path) -> None:
+    lines = [f"{k // 200} 1:{k % 7}" for k in range(600)]
+    for name, rows in (("sorted", lines), ("mixed", lines[::-7] + lines[::-11])):
+        (tmp_path / name).write_text("\n".join(rows) + "\n")
+        code, _, err = run("fit", tmp_path / name, "--stream")
+        assert code == 0
+        assert ("200 rows in a row are of class 1" in err) == (name == "sorted")
+
+
 def test_regression(streamed: Any, responses: Path) -> None:
     options = ("--loss", "huber", "--average", "none", "--bias", "none", "--dtype", "float64")
     said, model = streamed(responses, *options)
     X, y, _ = gapsvm.read_svmlight(responses)
-    online = gapsvm.OnlineSVR(loss="huber", average=None, fit_intercept=False).fit(X, y)
+    online = gapsvm.OnlineSVR(loss="huber", average=None, fit_intercept=False).partial_fit(X, y)
     np.testing.assert_allclose(model.coef[0], online.coef_, rtol=1e-12, atol=1e-14)
     assert said["progressive_error"] == pytest.approx(online.progressive_error_)
     assert said["classes"] is None

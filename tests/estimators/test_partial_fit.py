@@ -56,6 +56,7 @@ SHARED = {
     "projection": ({}, 0.01),
     "fit_intercept": ({}, False),
     "horizon": ({"rule": "sgd"}, 3),
+    "random_state": ({}, 1),
 }
 ACTS = {
     OnlineSVC: {**SHARED, "loss": ({}, "logistic")},
@@ -68,8 +69,15 @@ CASES = [(model, name) for model in ACTS for name in inspect.signature(model).pa
 def test_every_parameter_acts(model, name):
     others, value = ACTS[model][name]
     y = LABELS if model is OnlineSVC else RESPONSE
+    others = {"random_state": 0, **others}
     before, after = model(**others).fit(X, y), model(**{**others, name: value}).fit(X, y)
     assert not np.array_equal(before.coef_, after.coef_)
+
+
+LEARNT = (
+    *("coef_", "intercept_", "progressive_error_", "progressive_loss_", "sigma2_"),
+    *("n_samples_seen_", "weight_seen_", "max_norm_", "beta_"),
+)
 
 
 @BOTH
@@ -77,13 +85,80 @@ def test_parts_are_as_good_as_the_whole(model, y, first):
     whole, parts = clone(model).partial_fit(X, y, **first), clone(model)
     parts.partial_fit(X[:30], y[:30], **first)
     parts.partial_fit(sp.csr_matrix(X[30:]).toarray(), y[30:])
-    fitted = clone(model).partial_fit(X[::-1], y[::-1], **first).fit(X, y)
-    for other in (parts, fitted):
-        for name in (
-            *("coef_", "intercept_", "progressive_error_", "progressive_loss_", "sigma2_"),
-            *("n_samples_seen_", "weight_seen_", "max_norm_", "beta_"),
-        ):
-            np.testing.assert_array_equal(getattr(other, name), getattr(whole, name), name)
+    for name in LEARNT:
+        np.testing.assert_array_equal(getattr(parts, name), getattr(whole, name), name)
+
+
+@BOTH
+def test_fit_forgets_and_shuffles_by_its_seed(model, y, first):
+    model = clone(model).set_params(random_state=0)
+    again = clone(model).partial_fit(X[::-1], y[::-1], **first).fit(X, y)
+    model.fit(X, y)
+    for name in LEARNT:
+        np.testing.assert_array_equal(getattr(again, name), getattr(model, name), name)
+    in_order = clone(model).partial_fit(X, y, **first)
+    assert not np.array_equal(model.coef_, in_order.coef_)
+
+
+@pytest.mark.parametrize("mapped", [False, True])
+def test_rows_sorted_by_label(mapped, tmp_path, monkeypatch):
+    """``fit`` shuffles, whether the rows lie in memory or in a file; ``partial_fit`` warns."""
+    monkeypatch.setattr("gapsvm.solvers.row_order.FEW", 1000)
+    rng = np.random.default_rng(0)
+    labels = np.repeat(np.arange(10), 500)
+    rows = 3 * np.eye(10)[labels] + rng.normal(size=(5000, 10))
+    if mapped:
+        np.save(tmp_path / "rows.npy", rows)
+        rows = np.load(tmp_path / "rows.npy", mmap_mode="r")
+    shuffled = OnlineSVC(random_state=0).fit(rows, labels)
+    assert shuffled.score(rows, labels) > 0.9
+    kept = OnlineSVC()
+    with pytest.warns(UserWarning, match="1,000 rows in a row are of class 0|500 rows .* class 1"):
+        kept.partial_fit(rows, labels, classes=np.arange(10))
+    assert kept.score(rows, labels) < shuffled.score(rows, labels)
+
+
+@BOTH
+def test_fewer_rows_than_a_batch(model, y, first):
+    """The one step that is made counts, whatever is averaged; it was an all-zero model."""
+    for average in ("tail", "uniform", "decaying"):
+        large = clone(model).set_params(batch_size=2000, average=average)
+        last = clone(large).set_params(average=None)
+        large.fit(X, y)
+        assert np.abs(large.coef_).max() > 0
+        np.testing.assert_allclose(large.coef_, last.fit(X, y).coef_, rtol=1e-9)
+
+
+FAILURES = {
+    "a number": lambda X, y: (np.where(np.arange(X.size).reshape(X.shape) == 8, np.nan, X), y, {}),
+    "a label": lambda X, y: (X, np.where(np.arange(80) == 3, None, y), {}),
+    "a weight": lambda X, y: (X, y, {"sample_weight": -np.ones(80)}),
+    "the classes": lambda X, y: (X, y, {"classes": [0, 5]}),
+    "the steps": lambda X, y: (1e151 * X, y, {}),
+}
+
+
+@BOTH
+@pytest.mark.parametrize("what", FAILURES)
+def test_a_first_call_that_fails_leaves_nothing(model, y, first, what):
+    """``n_features_in_`` was fixed by it."""
+    model = clone(model).set_params(rule="pegasos", projection=False, lam=1e-8, average=None)
+    rows, bad, more = FAILURES[what](X, y)
+    before = dict(vars(model))
+    with pytest.raises((ValueError, TypeError)):
+        model.partial_fit(pd.DataFrame(rows), bad, **{**first, **more})
+    assert vars(model) == before
+    model.partial_fit(X[:, :3], y, **first)
+    assert model.n_features_in_ == 3
+
+
+@BOTH
+def test_a_fit_that_fails_leaves_the_model(model, y, first):
+    model = clone(model).partial_fit(X, y, **first)
+    before = pickle.dumps(model)
+    with pytest.raises(ValueError, match="NaN"):
+        model.fit(np.full((80, 2), np.nan), y)
+    assert pickle.dumps(model) == before
 
 
 @BOTH
@@ -92,7 +167,8 @@ def test_weights(model, y, first):
     kept = WEIGHT > 0
     fewer = clone(model).partial_fit(X[kept], y[kept], **first, sample_weight=WEIGHT[kept])
     np.testing.assert_array_equal(weighted.coef_, fewer.coef_)
-    assert not np.array_equal(weighted.coef_, clone(model).fit(X[kept], y[kept]).coef_)
+    plain = clone(model).partial_fit(X[kept], y[kept], **first)
+    assert not np.array_equal(weighted.coef_, plain.coef_)
     assert weighted.n_samples_seen_ == kept.sum()
     assert weighted.weight_seen_ == WEIGHT.sum()
     before = pickle.dumps(weighted)
@@ -148,8 +224,10 @@ def test_more_than_two_classes():
         alone = OnlineSVC(average=None).partial_fit(X, label == THREE, classes=[False, True])
         np.testing.assert_array_equal(model.coef_[k], alone.coef_[0])
     np.testing.assert_array_equal(
-        OnlineSVC().fit(X, THREE).decision_function(X),
-        OnlineSVC().fit(pd.DataFrame(X).to_numpy(), pd.Series(THREE)).decision_function(X),
+        OnlineSVC(random_state=0).fit(X, THREE).decision_function(X),
+        OnlineSVC(random_state=0)
+        .fit(pd.DataFrame(X).to_numpy(), pd.Series(THREE))
+        .decision_function(X),
     )
 
 

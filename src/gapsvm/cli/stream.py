@@ -27,6 +27,7 @@ from gapsvm.models.liblinear import write_liblinear
 from gapsvm.models.linear import LinearModel
 from gapsvm.problems.linear import Bias
 from gapsvm.solvers.loop import deferred_interrupt
+from gapsvm.training.label_runs import LabelRuns, describe_run
 from gapsvm.training.online import OnlineLearner
 
 _PLAIN: Any = {"highlight": False, "markup": False, "soft_wrap": True}
@@ -340,6 +341,7 @@ def _learn(
         *(TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn()),
     )
     console = Console(stderr=True)
+    runs = None if classes is None else LabelRuns(len(classes))
     passes = int(request.max_passes)
     with (
         Progress(*columns, console=console, disable=not console.is_terminal) as bar,
@@ -352,6 +354,9 @@ def _learn(
                 _widen(learner, source.width_of(piece))
                 y = piece.labels if classes is None else _numbers(piece.labels, classes)
                 learner.learn(piece.matrix(learner.n_features), y, validate=number == 1)
+                if runs is not None and (run := runs.see(y)) is not None:
+                    told = describe_run(f"{classes[run[0]]:g}", run[1])
+                    console.print(f"note: {told}", **_PLAIN)
                 bar.update(
                     task,
                     completed=source.done,

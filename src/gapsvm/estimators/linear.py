@@ -6,7 +6,6 @@ import math
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import lru_cache
 from numbers import Integral, Real
 from typing import Any
 
@@ -15,7 +14,6 @@ import scipy.sparse as sp
 from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.multiclass import check_classification_targets
@@ -28,6 +26,7 @@ from gapsvm.estimators.callbacks import (
     with_callbacks,
 )
 from gapsvm.estimators.probabilities import ProbabilitiesMixin
+from gapsvm.estimators.randomness import seed_of
 from gapsvm.estimators.rows import rows_to_learn, rows_to_predict
 from gapsvm.losses.registry import get_loss
 from gapsvm.problems.limits import check_square, lam_of
@@ -121,8 +120,6 @@ class _LinearModel(CallbackSupportMixin, BaseEstimator):
         check_square("intercept_scaling", self.intercept_scaling)
         if lam == 0 and self.radius is None:
             raise ValueError("The 'lam' parameter may be 0 only where a radius is given.")
-        number = isinstance(self.random_state, int)
-        seed = (_seed_of_number if number else _seed)(self.random_state)
         callbacks = [self.callbacks] if callable(self.callbacks) else list(self.callbacks or ())
         options = Options(
             method=self._method(),
@@ -131,7 +128,7 @@ class _LinearModel(CallbackSupportMixin, BaseEstimator):
             tol=self.tol,
             max_passes=self.max_iter,
             time_limit=self.time_limit,
-            seed=seed,
+            seed=seed_of(self.random_state),
             callbacks=callbacks,
         )
         bridge = None
@@ -271,15 +268,6 @@ class _LinearModel(CallbackSupportMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
-
-
-def _seed(random_state: Any) -> int:
-    """A seed drawn from a random state."""
-    return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
-
-
-_seed_of_number = lru_cache(_seed)
-"""The same, remembered: RandomState takes a while to set up."""
 
 
 def _functions(solution: Iterate | MulticlassIterate) -> tuple[Any, Any, Any]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from numbers import Integral, Real
 from typing import Any
 
@@ -13,10 +16,12 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from gapsvm.estimators.probabilities import ProbabilitiesMixin
+from gapsvm.estimators.randomness import seed_of
 from gapsvm.estimators.rows import rows_to_learn, rows_to_predict
 from gapsvm.losses.base import Loss
 from gapsvm.losses.registry import get_loss
 from gapsvm.problems.linear import check_weights
+from gapsvm.training.label_runs import LabelRuns, describe_run
 from gapsvm.training.online import HORIZON, STREAM_RULES, OnlineLearner
 
 
@@ -35,6 +40,7 @@ class _OnlineModel(BaseEstimator):
         ],
         "fit_intercept": ["boolean"],
         "horizon": [Interval(Integral, 1, None, closed="left")],
+        "random_state": ["random_state"],
     }
 
     def _started(self, loss: Loss, n_classes: int | None) -> OnlineLearner:
@@ -51,15 +57,29 @@ class _OnlineModel(BaseEstimator):
             horizon=self.horizon,
         )
 
-    def _learn(self, X: Any, y: Any, sample_weight: Any) -> None:
+    @contextmanager
+    def _all_or_nothing(self, first: bool) -> Iterator[None]:
+        """A first call that fails leaves the estimator as it was."""
+        before = dict(self.__dict__)
+        try:
+            yield
+        except BaseException:
+            if first:
+                self.__dict__.clear()
+                self.__dict__.update(before)
+            raise
+
+    def _learn(self, X: Any, y: Any, sample_weight: Any, seed: int | None) -> Any:
+        """Go through the rows, at random if there is a seed; returns which have a weight."""
         weight = None
         if sample_weight is not None:
             weight = np.asarray(sample_weight, dtype=np.float64)
             weight = np.full(len(y), float(weight)) if weight.ndim == 0 else weight
             if weight.shape == (len(y),) and not weight.any():
-                return
+                return weight > 0
             check_weights(weight, len(y))
-        self._learner.learn(X, y, weight)
+        self._learner.learn(X, y, weight, seed=seed)
+        return slice(None) if weight is None else weight > 0
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_learner")
@@ -125,7 +145,7 @@ class _OnlineModel(BaseEstimator):
 class OnlineSVC(ProbabilitiesMixin, ClassifierMixin, _OnlineModel):
     """Linear support vector classification of a stream.
 
-    Rows are gone through once, in the order they come: each is predicted, then learnt from.
+    Rows are gone through once: each is predicted, then learnt from.
     There is no certificate, since that would need all rows; ``progressive_error_`` says what the
     predictions were worth.  ``LinearSVC`` certifies, and is the better choice for data that can be
     read more than once.
@@ -141,7 +161,7 @@ default="auto"
         need are the largest so far.  "auto" is proximal, and sgd for the losses of ``OnlineSVR``
         that are not squared.
     batch_size : int, default=1
-        Consecutive rows that step together; the last ones of a call may be fewer.
+        Consecutive rows that step together; the last ones of a call may be fewer, or all there are.
     average : {"uniform", "tail", "decaying"} or None, default="tail"
         ``coef_`` is the mean of all iterates, of the later half or so, w̄ ← 0.9w̄ + 0.1w, or the
         last iterate.
@@ -152,6 +172,9 @@ default="auto"
         The intercept takes the step of the weights and is not shrunk.
     horizon : int, default=100000
         Steps foreseen, for the rules norma, sgd and bound.
+    random_state : int, RandomState or None, default=None
+        Of the order in which ``fit`` goes through the rows.  ``partial_fit`` takes them as they
+        come, and warns where they look sorted by label.
 
     Attributes
     ----------
@@ -189,6 +212,7 @@ default="auto"
         projection: bool | float | str = "auto",
         fit_intercept: bool = True,
         horizon: int = HORIZON,
+        random_state: Any = None,
     ) -> None:
         self.loss = loss
         self.lam = lam
@@ -198,15 +222,18 @@ default="auto"
         self.projection = projection
         self.fit_intercept = fit_intercept
         self.horizon = horizon
+        self.random_state = random_state
 
     def fit(self, X: Any, y: Any) -> OnlineSVC:
-        """Forget everything and go through the rows once; for weights, use ``partial_fit``."""
-        return self._go_on(X, y, None, None, first=True)
+        """Forget everything and go through the rows once, at random; for weights, or to keep the
+        order, use ``partial_fit``."""
+        with self._all_or_nothing(first=True):
+            return self._go_on(X, y, None, None, first=True, shuffled=True)
 
     def partial_fit(
         self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
     ) -> OnlineSVC:
-        """Go on with more rows.
+        """Go on with more rows, in the order they come.
 
         Parameters
         ----------
@@ -218,9 +245,12 @@ default="auto"
         first = not hasattr(self, "_learner")
         if first and classes is None:
             raise ValueError("classes must be passed on the first call to partial_fit")
-        return self._go_on(X, y, classes, sample_weight, first)
+        with self._all_or_nothing(first):
+            return self._go_on(X, y, classes, sample_weight, first)
 
-    def _go_on(self, X: Any, y: Any, classes: Any, sample_weight: Any, first: bool) -> OnlineSVC:
+    def _go_on(
+        self, X: Any, y: Any, classes: Any, weight: Any, first: bool, shuffled: bool = False
+    ) -> OnlineSVC:
         self._validate_params()
         X, y = rows_to_learn(self, X, y=y, reset=first, multi_output=True)
         check_classification_targets(y)
@@ -237,7 +267,13 @@ default="auto"
         if first:
             self.classes_ = known
             self._learner = self._started(get_loss(self.loss), len(known))
-        self._learn(X, numbers, sample_weight)
+            self._runs = LabelRuns(len(known))
+        seed = seed_of(self.random_state) if shuffled else None
+        counted = self._learn(X, numbers, weight, seed)
+        run = None if shuffled else self._runs.see(numbers[counted])
+        if run is not None:
+            told = describe_run(repr(known[run[0]].item()), run[1])
+            warnings.warn(f"{told} (fit does)", UserWarning, stacklevel=3)
         return self
 
     def decision_function(self, X: Any) -> Any:
@@ -294,6 +330,7 @@ class OnlineSVR(RegressorMixin, _OnlineModel):
         projection: bool | float | str = "auto",
         fit_intercept: bool = True,
         horizon: int = HORIZON,
+        random_state: Any = None,
     ) -> None:
         self.epsilon = epsilon
         self.loss = loss
@@ -304,28 +341,35 @@ class OnlineSVR(RegressorMixin, _OnlineModel):
         self.projection = projection
         self.fit_intercept = fit_intercept
         self.horizon = horizon
+        self.random_state = random_state
 
     def fit(self, X: Any, y: Any) -> OnlineSVR:
-        """Forget everything and go through the rows once; for weights, use ``partial_fit``."""
-        return self._go_on(X, y, None, first=True)
+        """Forget everything and go through the rows once, at random; for weights, or to keep the
+        order, use ``partial_fit``."""
+        with self._all_or_nothing(first=True):
+            return self._go_on(X, y, None, first=True, seed=seed_of(self.random_state))
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> OnlineSVR:
-        """Go on with more rows.
+        """Go on with more rows, in the order they come.
 
         Parameters
         ----------
         sample_weight : array, optional
             A row of weight 2 pulls twice as hard in its step; one of weight 0 changes nothing.
         """
-        return self._go_on(X, y, sample_weight, first=not hasattr(self, "_learner"))
+        first = not hasattr(self, "_learner")
+        with self._all_or_nothing(first):
+            return self._go_on(X, y, sample_weight, first)
 
-    def _go_on(self, X: Any, y: Any, sample_weight: Any, first: bool) -> OnlineSVR:
+    def _go_on(
+        self, X: Any, y: Any, sample_weight: Any, first: bool, seed: int | None = None
+    ) -> OnlineSVR:
         self._validate_params()
         X, y = rows_to_learn(self, X, y=y, reset=first, y_numeric=True)
         if first:
             parameters = {"epsilon": self.epsilon} if "epsilon" in self.loss else {}
             self._learner = self._started(get_loss(self.loss, **parameters), None)
-        self._learn(X, np.asarray(y, dtype=np.float64), sample_weight)
+        self._learn(X, np.asarray(y, dtype=np.float64), sample_weight, seed)
         return self
 
     @property

@@ -162,23 +162,9 @@ def _estimate(
 
 def _drawn(rows: Rows, size: int, seed: int) -> Rows:
     """So many rows, in their order, in a copy; nothing else is read."""
-    n, d = rows.shape
-    chosen = np.random.default_rng(seed).choice(n, size, replace=False, shuffle=False)
+    chosen = np.random.default_rng(seed).choice(rows.shape[0], size, replace=False, shuffle=False)
     chosen.sort()
-    view: Dense | CSR
-    if isinstance(rows.view, Dense):
-        view = Dense(rows.view.values[chosen])
-    else:
-        data, indices, indptr = rows.view
-        starts = indptr[chosen].astype(np.int64)
-        counts = indptr[chosen + 1].astype(np.int64) - starts
-        ends = np.cumsum(counts)
-        places = np.arange(ends[-1]) + np.repeat(starts - (ends - counts), counts)
-        pointers = np.concatenate([[0], ends]).astype(indptr.dtype)
-        view = CSR(data[places], indices[places], pointers)
-    for array in view:
-        array.flags.writeable = False  # kernels are compiled for one kind of array
-    return Rows(view, (size, d), sq_norms=rows.sq_norms[chosen])
+    return rows.taken(chosen)
 
 
 def _slack(rows: Rows) -> float:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from gapsvm.backends import Backend
+from gapsvm.rows.matrix import Rows
 
 _LONG_ROW = 64
 """Stored values a row from which on rows are visited along streams, ..."""
@@ -41,6 +42,21 @@ def new_order(
         backend.interleave(np.flatnonzero(here).astype(order.dtype), streams, seed, order)
     else:
         backend.shuffle(order, count, seed)
+
+
+def one_pass(rows: Rows, seed: int, backend: Backend) -> Any:
+    """All rows once, at random.
+
+    A mapped file is read along streams: forwards, and yet the neighbours in this order are rows
+    from all over it, since a file may be sorted by label.
+    """
+    n = rows.shape[0]
+    order, state = np.arange(n, dtype=np.uint32), np.array([seed], dtype=np.uint64)
+    if rows.is_mapped and n > FEW:
+        backend.interleave(order.copy(), _STREAMS, state, order)
+    else:
+        backend.shuffle(order, n, state)
+    return order
 
 
 def expect_rows(problem: Any, rows: Any) -> int:

@@ -10,6 +10,7 @@ over this module.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any, Literal
@@ -19,9 +20,10 @@ import numpy as np
 from gapsvm.backends import get_backend
 from gapsvm.backends.memory import row_table
 from gapsvm.losses.base import Loss
-from gapsvm.problems.limits import check_lam, check_square
+from gapsvm.problems.limits import check_lam, check_responses, check_square
 from gapsvm.problems.linear import Bias
 from gapsvm.rows.matrix import Rows, checked_rows
+from gapsvm.solvers.row_order import one_pass
 from gapsvm.solvers.subgradient.rules import RULES, Scale, damped
 from gapsvm.solvers.subgradient.solver import (
     Subgradient,
@@ -38,8 +40,14 @@ HORIZON = 100_000
 """Steps that the rules norma, sgd and bound foresee."""
 _FIRST_WINDOW, _LAST_WINDOW, _GROWTH = 32, 1 << 16, 1.25
 _ONE = np.ones(1)
+_OVERFLOW = (
+    "the steps overflowed: they are too long for these rows and this loss; choose another rule "
+    "(optimistic), a larger lam, or scale the rows"
+)
 _CHUNK_ROWS = 1 << 15
-"""Rows at a time, so that what is noted of them stays small."""
+"""Rows at a time, ..."""
+_COPIED_VALUES = 1 << 22
+"""... and stored values, where rows are copied because they are not gone through as they stand."""
 
 
 class OnlineLearner:
@@ -143,10 +151,21 @@ class OnlineLearner:
     # -- what has been learnt ----------------------------------------------------------------------
 
     def weights(self) -> tuple[Any, Any]:
-        """Coefficients, a row per function, and intercepts."""
-        outputs = [self.solver._output(state) for state in self.states]
+        """Coefficients, a row per function, and intercepts.
+
+        A mean is one of the iterates that steps were made from; the first is zero, so that after
+        a single step there is nothing to average, and the iterate it led to is given.
+        """
+        outputs = [self._output(state) for state in self.states]
         coef = np.stack([w for w, _ in outputs])
-        return coef, np.array([bias for _, bias in outputs])
+        intercept = np.array([bias for _, bias in outputs])
+        if not (np.isfinite(coef).all() and np.isfinite(intercept).all()):
+            raise ValueError(_OVERFLOW)
+        return coef, intercept
+
+    def _output(self, state: SubgradientState) -> tuple[Any, float]:
+        solver = self.solver if state.steps > 1 else replace(self.solver, average=None)
+        return solver._output(state)
 
     @property
     def progressive_error(self) -> float:
@@ -185,8 +204,10 @@ class OnlineLearner:
                 state.earlier = np.append(_longer(state.earlier[:-1], more), state.earlier[-1])
         self.sigma2_estimate.grow(more)
 
-    def learn(self, X: Any, y: Any, weight: Any = None, *, validate: bool = True) -> None:
-        """Go through the rows once, in order.
+    def learn(
+        self, X: Any, y: Any, weight: Any = None, *, validate: bool = True, seed: int | None = None
+    ) -> None:
+        """Go through the rows once.
 
         Parameters
         ----------
@@ -195,28 +216,38 @@ class OnlineLearner:
         weight : array, optional
         validate : bool
             False leaves progressive validation alone: the rows have been seen before.
+        seed : int, optional
+            Of a random order; by default the rows are gone through as they stand.
         """
         backend = get_backend("cpu")
         rows = checked_rows(X, backend)
         if rows.shape[1] != self.n_features:
             raise ValueError(f"X has {rows.shape[1]} features, but {self.n_features} are expected")
         y = np.asarray(y)
-        weight = _ONE if weight is None else np.ascontiguousarray(weight, dtype=np.float64)
-        if weight.size != 1 and not weight.all():
-            rows, y, weight = _without_zeros(rows, y, weight)
-        n, size = rows.shape[0], self.solver.batch_size
-        if n == 0 or not weight.any():
-            return
-        weight = np.broadcast_to(weight, (n,))
-        chunk = max(1, _CHUNK_ROWS // size) * size
-        for first in range(0, n, chunk):
-            part = slice(first, min(n, first + chunk))
-            some = Rows(
-                _part(rows.view, part),
-                (part.stop - first, self.n_features),
-                sq_norms=rows.sq_norms[part],
-            )
-            self._learn(some, y[part], weight[part], validate)
+        if self.n_classes is None and isinstance(self.loss.curve, FiveNumbers):
+            check_responses(self.loss.curve, y, max(1.0, self.weight_seen))
+        order = None if seed is None else one_pass(rows, seed, backend)
+        n = rows.shape[0]
+        weight = np.broadcast_to(_ONE if weight is None else np.asarray(weight, np.float64), (n,))
+        if not weight.all():
+            order = np.flatnonzero(weight) if order is None else order[weight[order] > 0]
+        for part in self._parts(rows, n if order is None else len(order), order is not None):
+            if order is None:
+                numbers = _part(rows.view, part), (part.stop - part.start, self.n_features)
+                some, chosen = Rows(*numbers, sq_norms=rows.sq_norms[part]), part
+            else:
+                chosen = order[part]
+                some = rows.taken(chosen)
+            self._learn(some, y[chosen], np.ascontiguousarray(weight[chosen]), validate)
+
+    def _parts(self, rows: Rows, count: int, copied: bool) -> Iterator[slice]:
+        """Whole batches at a time, so that what is noted or copied of them stays small."""
+        size, most = self.solver.batch_size, _CHUNK_ROWS
+        if copied:
+            most = min(most, _COPIED_VALUES // (1 + rows.n_stored // max(rows.shape[0], 1)))
+        chunk = max(1, most // size) * size
+        for first in range(0, count, chunk):
+            yield slice(first, min(count, first + chunk))
 
     def _learn(self, rows: Rows, y: Any, weight: Any, validate: bool) -> None:
         n = rows.shape[0]
@@ -344,10 +375,7 @@ class OnlineLearner:
     def _check_finite(self, margins: Any) -> None:
         sound = all(np.isfinite(state.scalars).all() for state in self.states)
         if not (sound and np.isfinite(margins).all()):
-            raise ValueError(
-                "the steps overflowed: they are too long for these rows and this loss; choose "
-                "another rule (optimistic), a larger lam, or scale the rows"
-            )
+            raise ValueError(_OVERFLOW)
 
     def _validate(self, margins: Any, y: Any, sign: Any, t: Any, weight: Any) -> None:
         with np.errstate(over="ignore"):
@@ -438,10 +466,3 @@ def _part(view: Dense | CSR, part: slice) -> Dense | CSR:
     if isinstance(view, Dense):
         return Dense(view.values[part])
     return CSR(view.data, view.indices, view.indptr[part.start : part.stop + 1])
-
-
-def _without_zeros(rows: Rows, y: Any, weight: Any) -> tuple[Rows, Any, Any]:
-    """The rows of positive weight, copied."""
-    kept = np.flatnonzero(weight)
-    fewer = checked_rows(rows.to_scipy()[kept], get_backend("cpu"))
-    return replace(fewer, note=rows.note), y[kept], weight[kept]
