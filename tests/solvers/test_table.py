@@ -25,6 +25,7 @@ from problems import (
 from gapsvm import (
     SDCA,
     AcceleratedSDCA,
+    Bundle,
     InteriorPoint,
     LinearProblem,
     MiniBatchSDCA,
@@ -48,6 +49,7 @@ SOLVERS = {
     "exact blocks": (MiniBatchSDCA("exact", 8), 1e-6, 20000),
     "interior": (InteriorPoint(), 1e-11, 100),
     "newton": (Newton(), 1e-11, 100),
+    "bundle": (Bundle(), 1e-5, 4000),
     "pegasos": (Pegasos(), 0.08, 4000),
     "pegasos, batches": (Pegasos(4, projection=True), 0.08, 4000),
     "bias of each batch": (Pegasos(30, projection=True, bias_step="batch"), 0.08, 4000),

@@ -185,6 +185,12 @@ class LinearProblem:
         return 1.0 / ((self.lam or 1.0) * self.total_weight)
 
     @cached_property
+    def parts(self) -> list[slice]:
+        """All rows in parts for threads, the same ones however many threads there are."""
+        values = max(_PART_VALUES, _VALUES_PER_WEIGHT * self.n_features)
+        return self.rows.slices(max(1, min(_PARTS, self.rows.n_stored // values, self.n_rows)))
+
+    @cached_property
     def without_bias(self) -> LinearProblem:
         """The same rows and loss with no bias: for solvers that hold one b and look for w."""
         weight = None if self.weight is _ONE else self.weight
@@ -301,8 +307,6 @@ class LinearProblem:
         self, iterate: Iterate, alpha: Any, margins: Any, backend: Backend
     ) -> tuple[float, float, float, Any]:
         """``evaluate`` in parts that do not depend on the number of threads, and summed."""
-        values = max(_PART_VALUES, _VALUES_PER_WEIGHT * self.n_features)
-        count = max(1, min(_PARTS, self.rows.n_stored // values, self.n_rows))
 
         def part(rows: slice) -> tuple[float, float, float, Any]:
             combination = np.empty(self.n_features)
@@ -320,7 +324,7 @@ class LinearProblem:
             )
             return *sums, combination
 
-        losses, conjugates, masses, combinations = zip(*backend.map(part, self.rows.slices(count)))
+        losses, conjugates, masses, combinations = zip(*backend.map(part, self.parts))
         total = combinations[0]
         for other in combinations[1:]:
             total += other

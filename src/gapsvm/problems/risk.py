@@ -16,7 +16,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -78,21 +78,11 @@ class Risk(Protocol):
     def iterate(self, w: Any, bias: float, cut: Cut | None) -> Any:
         """A primal point and the dual one behind a cut, as the problem certifies them."""
 
-    def start(self, iterate: Any) -> Any:
+    def start(self, iterate: Any, backend: Backend) -> Any:
         """The weights of an iterate of the problem, as one vector."""
 
     def known(self, iterate: Any, backend: Backend) -> Cut | None:
         """The cut that the dual point of an iterate proves, if it has one."""
-
-
-@runtime_checkable
-class HasRisk(Protocol):
-    """A problem (λ/2)‖w‖² + R(w) that shows its R; ``risk`` raises a ValueError where it cannot."""
-
-    @property
-    def lam(self) -> float: ...
-
-    def risk(self) -> Risk: ...
 
 
 def combined(cuts: Sequence[Cut], shares: Any) -> Cut:
@@ -245,7 +235,7 @@ class OracleRisk:
             return RiskIterate(w.copy(), bias)
         return RiskIterate(w.copy(), bias, cut.slope.copy(), cut.offset)
 
-    def start(self, iterate: RiskIterate) -> Any:
+    def start(self, iterate: RiskIterate, backend: Backend) -> Any:
         return np.array(iterate.w, dtype=np.float64)
 
     def known(self, iterate: RiskIterate, backend: Backend) -> Cut | None:

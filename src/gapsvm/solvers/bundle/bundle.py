@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 
 from gapsvm.backends import Backend
-from gapsvm.problems.risk import Answer, HasRisk, refuse_contradiction
+from gapsvm.problems.risk import Answer, refuse_contradiction
+from gapsvm.problems.risks import risk_of
 from gapsvm.registry.storable import storable
 from gapsvm.solvers.bundle.cuts import Cuts
 from gapsvm.solvers.bundle.qp import solve_qp
@@ -100,7 +101,7 @@ class Bundle:
         return replace(self, start=iterate)
 
     def init(self, problem: Any, backend: Backend, rng: np.random.Generator) -> BundleState:
-        w = first_weights(problem, self.start)
+        w = first_weights(problem, self.start, backend)
         state = BundleState(w, w)
         begin(state, problem, self.start, backend)
         return state
@@ -108,7 +109,7 @@ class Bundle:
     def advance(
         self, problem: Any, state: BundleState, backend: Backend, budget: int
     ) -> BundleState:
-        risk = problem.risk()
+        risk = risk_of(problem)
         state.learn(risk.ask(state.w, backend), problem.lam)
         state.bound(problem.lam)
         [state.alpha] = state.cuts.shrink(risk, self.max_cuts, [state.alpha], state.evaluations)
@@ -124,27 +125,22 @@ class Bundle:
 
 def risk_refusal(problem: Any) -> str:
     """Why a problem shows no risk to a bundle method; empty if it does."""
-    if not isinstance(problem, HasRisk):
-        return (
-            "a bundle method needs a problem of the form R(w) + (lam/2)|w|^2 that shows its R "
-            "(value and subgradient); RiskProblem makes one of an oracle"
-        )
     try:
-        problem.risk()
+        risk_of(problem)
     except ValueError as error:
         return str(error)
     return ""
 
 
-def first_weights(problem: HasRisk, start: Any) -> Any:
+def first_weights(problem: Any, start: Any, backend: Backend) -> Any:
     """Zero, or those of a warm start."""
-    risk = problem.risk()
-    return np.zeros(risk.size) if start is None else risk.start(start)
+    risk = risk_of(problem)
+    return np.zeros(risk.size) if start is None else risk.start(start, backend)
 
 
-def begin(state: BundleState, problem: HasRisk, start: Any, backend: Backend) -> None:
+def begin(state: BundleState, problem: Any, start: Any, backend: Backend) -> None:
     """What is known before the first evaluation: the floor, and what a warm start proves."""
-    risk = problem.risk()
+    risk = risk_of(problem)
     if math.isfinite(risk.floor):
         state.cuts.add(risk.floor_cut(), 0)
     known = None if start is None else risk.known(start, backend)
@@ -154,9 +150,9 @@ def begin(state: BundleState, problem: HasRisk, start: Any, backend: Backend) ->
         state.bound(problem.lam)
 
 
-def read_off(problem: HasRisk, state: BundleState) -> Any:
+def read_off(problem: Any, state: BundleState) -> Any:
     """The best point so far, with the combination of cuts that proves the bound."""
-    risk = problem.risk()
+    risk = risk_of(problem)
     cut = state.cuts.merged(risk, state.alpha) if len(state.cuts) else None
     return risk.iterate(state.best_w, state.best_bias, cut)
 
