@@ -34,10 +34,14 @@ from gapsvm.backends import get_backend
 from gapsvm.backends import numba as cpu
 from gapsvm.backends.numba import functions
 from gapsvm.backends.numba.text import parse_integer_table
+from gapsvm.kernels.rows import FeatureRows
 from gapsvm.losses.registry import get_loss
+from gapsvm.problems.kernel import KernelProblem
 from gapsvm.problems.multiclass import MulticlassProblem
 from gapsvm.rows.matrix import as_rows
 from gapsvm.solvers.subgradient.multiclass import MulticlassSubgradient
+from gapsvm.solvers.working_set.solver import WorkingSet
+from gapsvm.types.mercer import ChiSquared, Gaussian, Laplacian, Sigmoid
 
 N, D = 240, 150
 RNG = np.random.default_rng(0)
@@ -64,6 +68,15 @@ def text(X: Any) -> None:
         write_svmlight(path, X, Y)
         read = read_svmlight(path)[0]
     DIGEST.update(read.data.tobytes() + read.indices.tobytes())
+
+
+def machine(X: Any) -> None:
+    """Kernel machines in blocks; K by products, and by coordinates."""
+    for kernel in (Gaussian(0.01), Sigmoid(0.01), Laplacian(0.01), ChiSquared(0.01)):
+        source = FeatureRows(abs(X), kernel, cache_size=0.1)
+        for bias in ("free", "none"):
+            problem = KernelProblem(source, Y, get_loss("hinge"), 1 / N, bias=bias)
+            solve(problem, WorkingSet(block_size=60, whole=0), gap=1e-6, max_passes=1)
 
 
 def pulls(X: Any) -> None:
@@ -98,6 +111,7 @@ JOBS = {
     "online": lambda X: OnlineSVC(lam=1e-2).partial_fit(X, Y, classes=[-1, 1]),
     "chains": chains,
     "classes": several_classes,
+    "machine": machine,
     "pulls": pulls,
     "text": text,
 }

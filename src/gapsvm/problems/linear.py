@@ -24,7 +24,6 @@ import numpy as np
 
 from gapsvm.backends import Backend, get_backend
 from gapsvm.losses.base import Loss
-from gapsvm.losses.best_bias import best_bias
 from gapsvm.problems.certificate import Certificate, check_point
 from gapsvm.problems.limits import (
     check_curvature,
@@ -33,12 +32,12 @@ from gapsvm.problems.limits import (
     check_square,
     check_total,
 )
+from gapsvm.problems.row_losses import ONE, RowLosses
 from gapsvm.registry.storable import storable
 from gapsvm.rows.matrix import Rows, checked_rows
 from gapsvm.types.curves import FiveNumbers
 
 Bias = Literal["none", "penalized", "free"]
-_ONE = np.ones(1)
 _PARTS, _PART_VALUES, _VALUES_PER_WEIGHT = 8, 2_000_000, 3
 """A certificate looks at the rows in so many parts at most, each of so many stored values at least,
 and so many for each number of its own w(α)."""
@@ -60,7 +59,7 @@ class Iterate:
     try_combination: bool = False
 
 
-class LinearProblem:
+class LinearProblem(RowLosses):
     """A regularised linear model over rows that are never copied.
 
     Parameters
@@ -104,7 +103,7 @@ class LinearProblem:
             raise ValueError(f"bias_scale must be positive and finite, got {bias_scale!r}")
         check_square("bias_scale", bias_scale)
         self.bias_ratio = float(bias_scale) ** 2 if bias == "penalized" else 0.0
-        self.weight = _ONE if sample_weight is None else np.ascontiguousarray(sample_weight, float)
+        self.weight = ONE if sample_weight is None else np.ascontiguousarray(sample_weight, float)
         n, _ = self.rows.shape
         if self.y.shape != (n,):
             raise ValueError(f"X has {n} rows but y has shape {self.y.shape}")
@@ -170,16 +169,6 @@ class LinearProblem:
         return max(1, min(self.n_rows, values // values_per_row))
 
     @property
-    def sign(self) -> Any:
-        """σ_i, one for all rows or one each."""
-        return self.y if self.loss.kind == "margin" else _ONE
-
-    @property
-    def t(self) -> Any:
-        """The fifth number of the loss, one for all rows or one each."""
-        return _ONE if self.loss.kind == "margin" else self.y
-
-    @property
     def scale(self) -> float:
         """1/(λS), the factor of c_i = σ_i s_i/(λS); with λ = 0 it is 1/S."""
         return 1.0 / ((self.lam or 1.0) * self.total_weight)
@@ -193,30 +182,9 @@ class LinearProblem:
     @cached_property
     def without_bias(self) -> LinearProblem:
         """The same rows and loss with no bias: for solvers that hold one b and look for w."""
-        weight = None if self.weight is _ONE else self.weight
+        weight = None if self.weight is ONE else self.weight
         options: dict[str, Any] = {"sample_weight": weight, "radius": self.radius}
         return LinearProblem(self.rows, self.y, self.loss, self.lam, **options)
-
-    @cached_property
-    def bias_at_zero(self) -> float:
-        """The best bias for w = 0; 0 where the bias is not free."""
-        if self.bias != "free":
-            return 0.0
-        if self.loss.kind == "response":
-            return self.best_bias(np.zeros(self.n_rows), 0.0)
-        # At w = 0 the rows of a class are alike: two of them stand for all.
-        positive = float(np.sum(self.weight * (self.y > 0)))
-        mass = np.array([positive, self.total_weight - positive])
-        return best_bias(self.loss.curve, np.zeros(2), np.array([1.0, -1.0]), _ONE, mass)
-
-    @cached_property
-    def primal_at_zero(self) -> float:
-        """P₀: the objective at w = 0 and the best bias; tolerances are relative to it."""
-        z = self.sign * self.bias_at_zero if self.bias == "free" else np.zeros(1)
-        values = np.broadcast_to(self.loss.curve.value(z, self.t), (self.n_rows,))
-        if self.weight.size == 1:
-            return float(values.mean()) if values.size else 0.0
-        return float(self.weight @ values / self.total_weight)
 
     def at_zero(self) -> Certificate:
         """The zero model with the best bias: P₀, and D = 0 at α = 0."""
@@ -228,10 +196,6 @@ class LinearProblem:
         """(w, b) of one and α of the other."""
         point = replace(primal.solution, alpha=dual.solution.alpha)
         return Certificate(primal.primal, dual.dual, point)
-
-    def best_bias(self, margins: Any, guess: float) -> float:
-        """The bias that minimises P for given ⟨x_i, w⟩; the middle of the interval if many do."""
-        return best_bias(self.loss.curve, margins, self.sign, self.t, self.weight, guess)
 
     def refuse_radius(self, method: str) -> None:
         """For the methods that need w(α) to be linear in α."""
@@ -255,7 +219,7 @@ class LinearProblem:
 
     def objective(self, w: Any, bias: float, margins: Any) -> float:
         """P(w, b), where ⟨x_i, w⟩ are known."""
-        losses = self._loss_sum(margins, bias) / self.total_weight
+        losses = self.loss_sum(margins, bias) / self.total_weight
         return losses + 0.5 * self.lam * self._square(w, bias)
 
     def certify(self, iterate: Iterate, backend: Backend) -> Certificate:
@@ -289,7 +253,7 @@ class LinearProblem:
         def at(w: Any, bias: float, losses: float) -> Certificate:
             if free:
                 bias = self.best_bias(margins, bias)
-                losses = self._loss_sum(margins, bias)
+                losses = self.loss_sum(margins, bias)
             primal = losses / self.total_weight + 0.5 * self.lam * self._square(w, bias)
             return Certificate(float(primal), float(dual), Iterate(w, bias, alpha))
 
@@ -299,7 +263,7 @@ class LinearProblem:
             combination *= share
             bias = share * self.bias_ratio * mass
             backend.margins(self.rows.view, combination, margins)
-            other = at(combination, bias, self._loss_sum(margins, bias))
+            other = at(combination, bias, self.loss_sum(margins, bias))
             found = min(found, other, key=lambda certificate: certificate.primal)
         return found
 
@@ -370,11 +334,6 @@ class LinearProblem:
         share = self._share(square)
         return square * share * ((self.lam or 1.0) - 0.5 * self.lam * share)
 
-    def _loss_sum(self, margins: Any, bias: float) -> float:
-        """Σ s_i φ(z_i); NumPy, since a kernel would cost more to compile than it ever saves."""
-        values = self.loss.curve.value(self.sign * (margins + bias), self.t)
-        return float(np.sum(self.weight * values))
-
     def fingerprint(self) -> dict[str, Any]:
         """What tells this problem from others; it costs next to nothing."""
         found = {
@@ -387,15 +346,6 @@ class LinearProblem:
             "sample weights": hashlib.sha256(self.weight.data).hexdigest(),
         }
         return {**found, "radius": self.radius} if self.radius < np.inf else found
-
-    def balanced(self, alpha: Any) -> Any:
-        """α with Σ c_i α_i = 0: the heavier side is scaled down, which no box forbids."""
-        mass = self.sign * self.weight * alpha
-        up, down = mass[mass > 0].sum(), -mass[mass < 0].sum()
-        if up == down:
-            return alpha
-        heavier = mass > 0 if up > down else mass < 0
-        return np.where(heavier, alpha * (min(up, down) / max(up, down)), alpha)
 
     def kkt_residual(self, iterate: Iterate, backend: str | Backend = "cpu") -> float:
         """The largest violation of the optimality conditions.

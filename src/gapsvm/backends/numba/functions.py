@@ -17,6 +17,8 @@ from gapsvm.backends.numba.interior import (
     barrier_pull,
     barrier_terms,
 )
+from gapsvm.backends.numba.kernel_steps import add_kernel_rows, pair_steps, single_steps
+from gapsvm.backends.numba.kernel_values import kernel_block
 from gapsvm.backends.numba.minibatch import block_steps, minibatch_steps
 from gapsvm.backends.numba.multiclass import (
     multiclass_combination,
@@ -30,6 +32,7 @@ from gapsvm.backends.numba.sdca import screen, sdca_passes, sdca_steps
 from gapsvm.backends.numba.subgradient import balance, subgradient_steps
 
 __all__ = [
+    "add_kernel_rows",
     "balance",
     "balanced_pulls",
     "barrier_aims",
@@ -48,17 +51,20 @@ __all__ = [
     "evaluate",
     "gram_product",
     "interleave",
+    "kernel_block",
     "margins",
     "minibatch_steps",
     "multiclass_combination",
     "multiclass_scores",
     "multiclass_steps",
+    "pair_steps",
     "plane_step",
     "progressive_steps",
     "screen",
     "sdca_passes",
     "sdca_steps",
     "shuffle",
+    "single_steps",
     "sq_norms",
     "subgradient_steps",
     "weighted_gram",

@@ -163,3 +163,69 @@ def sparse_axpy(typingctx, values, columns, w, first, last, scale):
         return builder.fmul(scale, builder.fadd(builder.fadd(a, b), builder.fadd(c, d)))
 
     return types.float64(values, columns, w, first, last, scale), codegen
+
+
+def _bits(to, number):
+    """An intrinsic's code: the same bits as another type."""
+
+    def codegen(context, builder, signature, args):
+        return builder.bitcast(args[0], context.get_value_type(to))
+
+    return to(number), codegen
+
+
+@intrinsic
+def single_of_bits(typingctx, bits):
+    """The float32 of 32 bits."""
+    return _bits(types.float32, types.int32)
+
+
+@intrinsic
+def double_of_bits(typingctx, bits):
+    """The float64 of 64 bits."""
+    return _bits(types.float64, types.int64)
+
+
+@intrinsic
+def bits_of_single(typingctx, number):
+    """The 32 bits of a float32."""
+    return _bits(types.int32, types.float32)
+
+
+@intrinsic
+def sparse_block_dots(typingctx, values, columns, table, out, first, last):
+    """out[l] = Σ values[k]·table[columns[k], l] over first ≤ k < last, for the 32 numbers of out.
+
+    ``table`` lies in one piece, 32 numbers of out's type for every column; the sums stay in
+    registers.
+    """
+    _check_layout(values, columns, table, out)
+    width = 32
+
+    def codegen(context, builder, signature, args):
+        data, indices, rows, sums = (
+            context.make_array(kind)(context, builder, array).data
+            for kind, array in zip(signature.args[:4], args)
+        )
+        number = context.get_data_type(signature.args[3].dtype)
+        vector, size = ir.VectorType(number, width), signature.args[3].dtype.bitwidth // 8
+        total = cgutils.alloca_once_value(builder, ir.Constant(vector, [0.0] * width))
+        with cgutils.for_range_slice(builder, args[4], args[5], _I64(1), _I64) as (k, _):
+            value = builder.load(builder.gep(data, [k]))
+            if value.type != number:
+                widen = signature.args[3].dtype.bitwidth > signature.args[0].dtype.bitwidth
+                value = (builder.fpext if widen else builder.fptrunc)(value, number)
+            column = builder.load(builder.gep(indices, [k]))
+            column = column if column.type == _I64 else builder.zext(column, _I64)
+            place = builder.gep(rows, [builder.mul(column, _I64(width))])
+            place = builder.bitcast(place, vector.as_pointer())
+            one = builder.insert_element(ir.Constant(vector, ir.Undefined), value, _I32(0))
+            lanes = ir.Constant(ir.VectorType(_I32, width), [0] * width)
+            every = builder.shuffle_vector(one, ir.Constant(vector, ir.Undefined), lanes)
+            product = builder.fmul(every, builder.load(place, align=size), flags=_FUSED)
+            builder.store(builder.fadd(builder.load(total), product, flags=_FUSED), total)
+        place = builder.bitcast(sums, vector.as_pointer())
+        builder.store(builder.load(total), place, align=size)
+        return context.get_dummy_value()
+
+    return types.void(values, columns, table, out, first, last), codegen

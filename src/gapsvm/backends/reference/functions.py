@@ -7,6 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from gapsvm.backends.reference.kernels import add_kernel_rows as add_kernel_rows
+from gapsvm.backends.reference.kernels import kernel_block as kernel_block
+from gapsvm.backends.reference.kernels import pair_steps as pair_steps
+from gapsvm.backends.reference.kernels import single_steps as single_steps
 from gapsvm.types.matrices import CSR, Dense
 
 Curve = Any

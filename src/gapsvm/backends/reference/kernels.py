@@ -1,0 +1,113 @@
+"""Kernel values and steps on blocks of the dual in NumPy: the oracle of the compiled ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gapsvm.types.matrices import CSR
+from gapsvm.types.mercer import OF_PRODUCTS
+
+_FLAT = 1e-12
+
+
+def _dense(X: Any, width: int) -> Any:
+    if not isinstance(X, CSR):
+        return X.values.astype(np.float64)
+    out = np.zeros((len(X.indptr) - 1, width))
+    for i in range(len(out)):
+        inside = slice(int(X.indptr[i]), int(X.indptr[i + 1]))
+        np.add.at(out[i], X.indices[inside].astype(np.int64), X.data[inside])
+    return out
+
+
+def kernel_block(kernel_: Any, A: Any, B: Any, squares: Any, other_squares: Any, out: Any) -> None:
+    """out[i, j] = K(a_i, b_j)."""
+    sparse = isinstance(A, CSR)
+    width = 1 + max(int(M.indices.max(initial=0)) for M in (A, B)) if sparse else 0
+    A, B = _dense(A, width), _dense(B, width)
+    if isinstance(kernel_, OF_PRODUCTS):
+        out[...] = kernel_.of_products(A @ B.T, (A * A).sum(1), (B * B).sum(1))
+    else:
+        out[...] = kernel_.of_rows(A, B)
+
+
+def add_kernel_rows(values: Any, rows: Any, coef: Any, out: Any) -> None:
+    """out += Σ coef_r·values[rows_r]."""
+    for r, c in zip(rows, coef):
+        out += float(c) * values[r].astype(np.float64)
+
+
+def _slopes(block: Any, point: Any) -> tuple[Any, Any]:
+    """Of a move of each row up, and of one down; −∞ where a bound forbids it."""
+    v, eps = point.coef, block.eps
+    up = point.pull + np.where(v >= 0, -eps, eps)
+    down = -(point.pull + np.where(v <= 0, eps, -eps))
+    return np.where(v < block.upper, up, -np.inf), np.where(v > block.lower, down, -np.inf)
+
+
+def _rooms(block: Any, v: Any) -> tuple[Any, Any]:
+    kinked = block.eps > 0
+    up = np.where(kinked & (v < 0), -v, block.upper - v)
+    down = np.where(kinked & (v > 0), v, v - block.lower)
+    return up, down
+
+
+def _move(block: Any, point: Any, k: int, step: float) -> None:
+    v = float(point.coef[k])
+    up, down = (float(room[k]) for room in _rooms(block, point.coef))
+    if step >= up or -step >= down:
+        kink = block.eps > 0 and v * step < 0
+        point.coef[k] = 0.0 if kink else (block.upper[k] if step > 0 else block.lower[k])
+    else:
+        point.coef[k] = v + step
+    point.pull[:] -= step * block.kernel[k]
+    point.pull[k] -= step * block.ridge[k]
+
+
+def pair_steps(
+    block: Any, point: Any, share: float, least: float, budget: int
+) -> tuple[int, float, float]:
+    """Steps of two rows that keep Σv."""
+    target, before, steps = -1.0, 0.0, 0
+    while True:
+        up, down = _slopes(block, point)
+        now = float(np.max(up, initial=-np.inf) + np.max(down, initial=-np.inf))
+        if target < 0:
+            before = max(now, 0.0)
+            target = max(share * before, least)
+        if not now > target or steps >= budget:
+            return steps, before, max(now, 0.0)
+        i = int(np.argmax(up))
+        slope = np.maximum(up[i] + down, 0.0)
+        curvature = block.diagonal[i] + block.diagonal - 2.0 * block.kernel[i].astype(np.float64)
+        j = int(np.argmax(slope * slope / np.maximum(curvature, _FLAT)))
+        rooms = _rooms(block, point.coef)
+        step = min(slope[j] / max(curvature[j], _FLAT), rooms[0][i], rooms[1][j])
+        _move(block, point, i, step)
+        _move(block, point, j, -step)
+        steps += 1
+
+
+def single_steps(
+    block: Any, point: Any, share: float, least: float, budget: int
+) -> tuple[int, float, float]:
+    """Steps of one row."""
+    target, before, steps = -1.0, 0.0, 0
+    while True:
+        up, down = _slopes(block, point)
+        violation = np.maximum(np.maximum(up, down), 0.0)
+        now = float(np.max(violation, initial=0.0))
+        if target < 0:
+            before = now
+            target = max(share * before, least)
+        if not now > target or steps >= budget:
+            return steps, before, now
+        curvature = np.maximum(block.diagonal, _FLAT)
+        i = int(np.argmax(violation * violation / curvature))
+        rooms = _rooms(block, point.coef)
+        upward = up[i] >= down[i]
+        step = min(violation[i] / curvature[i], rooms[0 if upward else 1][i])
+        _move(block, point, i, step if upward else -step)
+        steps += 1

@@ -1,0 +1,98 @@
+"""Every kernel by name, and its numbers for given data.
+
+A kernel of a user's own is a callable: K(A, B) gives the values of all pairs of rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal
+
+import numpy as np
+
+from gapsvm.registry import Registry
+from gapsvm.rows.matrix import Rows
+from gapsvm.types.mercer import ChiSquared, Gaussian, Laplacian, Linear, Polynomial, Sigmoid
+
+Gamma = float | Literal["scale", "auto"]
+KERNELS: Registry[Any] = Registry("kernel")
+PRECOMPUTED = "precomputed"
+"""K itself stands where the rows would."""
+
+
+def _rbf(gamma: Gamma = "scale") -> Gaussian:
+    return Gaussian(gamma)
+
+
+def _poly(gamma: Gamma = "scale", degree: int = 3, coef0: float = 0.0) -> Polynomial:
+    return Polynomial(gamma, degree, coef0)
+
+
+def _sigmoid(gamma: Gamma = "scale", coef0: float = 0.0) -> Sigmoid:
+    return Sigmoid(gamma, coef0)
+
+
+def _laplacian(gamma: Gamma = "scale") -> Laplacian:
+    return Laplacian(gamma)
+
+
+def _chi2(gamma: Gamma = "scale") -> ChiSquared:
+    return ChiSquared(gamma)
+
+
+KERNELS.add("rbf", _rbf, "exp(−γ‖x − x'‖²)")
+KERNELS.add("poly", _poly, "(γ⟨x, x'⟩ + coef0)^degree")
+KERNELS.add("sigmoid", _sigmoid, "tanh(γ⟨x, x'⟩ + coef0), not positive definite in general")
+KERNELS.add("linear", Linear, "⟨x, x'⟩")
+KERNELS.add("laplacian", _laplacian, "exp(−γ Σ|x − x'|)")
+KERNELS.add("chi2", _chi2, "exp(−γ Σ (x − x')²/(x + x')), for values that are not negative")
+
+
+def get_kernel(spec: str | tuple[Any, ...], **parameters: Any) -> Any:
+    """The kernel of a name or a spec such as ``rbf(gamma=0.05)``; a kernel is itself.
+
+    ``parameters`` that the kernel does not have are left out.
+    """
+    if not isinstance(spec, str):
+        return spec
+    name = spec.partition("(")[0].strip()
+    known = KERNELS[name].parameters
+    return KERNELS.make(spec, **{k: v for k, v in parameters.items() if k in known})
+
+
+def on_data(kernel: Any, rows: Rows) -> Any:
+    """The kernel with a γ that is a number; an error says what a number may not be."""
+    if isinstance(kernel, Polynomial) and not kernel.degree >= 0:
+        raise ValueError(f"degree must be a whole number >= 0, got {kernel.degree!r}")
+    if not hasattr(kernel, "gamma"):
+        return kernel
+    gamma = kernel.gamma
+    if isinstance(gamma, str):
+        gamma = _gamma_of(gamma, rows)
+    kernel = kernel._replace(gamma=float(gamma))
+    if not 0 <= kernel.gamma < np.inf:
+        raise ValueError(f"gamma must be finite and >= 0, got {gamma!r}")
+    return kernel
+
+
+def _gamma_of(rule: str, rows: Rows) -> float:
+    """1/(d·variance of all values), or 1/d; 1 where the variance is 0, as scikit-learn has it."""
+    n, d = rows.shape
+    rules: dict[str, Callable[[], float]] = {
+        "scale": lambda: d * variance(rows),
+        "auto": lambda: float(d),
+    }
+    if rule not in rules:
+        raise ValueError(f"gamma must be a number, 'scale' or 'auto', got {rule!r}")
+    width = rules[rule]() if n and d else 0.0
+    return 1.0 / width if width > 0 else 1.0
+
+
+def variance(rows: Rows) -> float:
+    """Of all values of the matrix, zeros that are not stored among them."""
+    matrix = rows.to_scipy()
+    if not rows.is_sparse:
+        return float(matrix.var(dtype=np.float64)) if matrix.size else 0.0
+    count = float(np.prod(rows.shape))
+    mean = float(matrix.data.sum(dtype=np.float64)) / count
+    return max(0.0, float(rows.sq_norms.sum()) / count - mean * mean)

@@ -1,0 +1,82 @@
+"""What problems over rows with a loss each have in common: signs, targets, weights and the bias.
+
+z_i = σ_i(m_i + b) is what the loss looks at, m_i the margin of row i, b the bias.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from gapsvm.losses.base import Loss
+from gapsvm.losses.best_bias import best_bias
+
+ONE = np.ones(1)
+"""In place of an array of ones."""
+
+
+class RowLosses:
+    """Σ s_i φ(σ_i(m_i + b)) over rows; what a problem sets is declared here."""
+
+    y: Any
+    loss: Loss
+    weight: Any
+    """s_i, or ``ONE``."""
+    total_weight: float
+    bias: Any
+    """"free" where a bias is not penalised."""
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.y)
+
+    @property
+    def sign(self) -> Any:
+        """σ_i, one for all rows or one each."""
+        return self.y if self.loss.kind == "margin" else ONE
+
+    @property
+    def t(self) -> Any:
+        """The fifth number of the loss, one for all rows or one each."""
+        return ONE if self.loss.kind == "margin" else self.y
+
+    @cached_property
+    def bias_at_zero(self) -> float:
+        """The best bias for w = 0; 0 where the bias is not free."""
+        if self.bias != "free":
+            return 0.0
+        if self.loss.kind == "response":
+            return self.best_bias(np.zeros(self.n_rows), 0.0)
+        # At w = 0 the rows of a class are alike: two of them stand for all.
+        positive = float(np.sum(self.weight * (self.y > 0)))
+        mass = np.array([positive, self.total_weight - positive])
+        return best_bias(self.loss.curve, np.zeros(2), np.array([1.0, -1.0]), ONE, mass)
+
+    @cached_property
+    def primal_at_zero(self) -> float:
+        """P₀: the objective at w = 0 and the best bias; tolerances are relative to it."""
+        z = self.sign * self.bias_at_zero if self.bias == "free" else np.zeros(1)
+        values = np.broadcast_to(self.loss.curve.value(z, self.t), (self.n_rows,))
+        if self.weight.size == 1:
+            return float(values.mean()) if values.size else 0.0
+        return float(self.weight @ values / self.total_weight)
+
+    def best_bias(self, margins: Any, guess: float) -> float:
+        """The bias that minimises P for given ⟨x_i, w⟩; the middle of the interval if many do."""
+        return best_bias(self.loss.curve, margins, self.sign, self.t, self.weight, guess)
+
+    def loss_sum(self, margins: Any, bias: float) -> float:
+        """Σ s_i φ(z_i); NumPy, since a kernel would cost more to compile than it ever saves."""
+        values = self.loss.curve.value(self.sign * (margins + bias), self.t)
+        return float(np.sum(self.weight * values))
+
+    def balanced(self, alpha: Any) -> Any:
+        """α with Σ c_i α_i = 0: the heavier side is scaled down, which no box forbids."""
+        mass = self.sign * self.weight * alpha
+        up, down = mass[mass > 0].sum(), -mass[mass < 0].sum()
+        if up == down:
+            return alpha
+        heavier = mass > 0 if up > down else mass < 0
+        return np.where(heavier, alpha * (min(up, down) / max(up, down)), alpha)

@@ -1,0 +1,256 @@
+"""Working sets: the box problem of a kernel machine, a block of rows at a time.
+
+A round takes a block of the rows that violate their conditions of optimality most, half of them
+from the round before; K among them is one tile; steps of two rows (with a free bias) or of one
+solve the block until its largest violation is a tenth of what it was; and full rows of K are used
+for those rows alone that moved.  A small problem is one block.
+
+Fan, Chen, Lin 2005 (the choice of a pair); Joachims 1999 (blocks of most violating rows).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from gapsvm.backends import Backend
+from gapsvm.problems.kernel import KernelIterate, KernelProblem
+from gapsvm.registry.storable import storable
+from gapsvm.solvers.trace import Progress
+from gapsvm.solvers.working_set.face import FaceSolution, solved_face
+from gapsvm.types.curves import FiveNumbers
+from gapsvm.types.mercer import Block, BlockPoint
+
+_SHARE = 0.1
+"""A block is solved until its largest violation is this share of what it was."""
+_STEPS_PER_ROW = 100
+"""Steps in a block at most, for each of its rows."""
+_ROUNDING = 1e-14
+"""Violations below this share of the largest |y| are rounding."""
+_SINGLE = 2e-7
+"""Violations below this times Σ|v| are what values of K in float32 do not tell."""
+_EARLY = 1e-2
+"""Violations from which on the face that the rows stand on is tried as the optimal one."""
+
+
+@storable
+@dataclass
+class WorkingSetState:
+    """Where the dual stands; ``pull`` is y − (K + diag(r))v."""
+
+    coef: Any
+    pull: Any
+    members: Any
+    """Rows of the last block, the newest last."""
+    steps: int = 0
+    rounds: int = 0
+    violation: float = math.inf
+    bias: float = 0.0
+    hint: float = math.inf
+    single: bool = False
+    """Whether values of K are float32."""
+    idle: int = 0
+    """Rounds without a step."""
+    face: int = 0
+    """How many rows were free when their face was last tried."""
+    exhausted: bool = False
+
+
+@storable
+@dataclass(frozen=True)
+class WorkingSet:
+    """Steps of pairs or single rows in blocks, for five-number losses.
+
+    Parameters
+    ----------
+    block_size : int
+        Rows of a block at most.
+    whole : int
+        Problems of so many rows at most are one block, K in float64.
+    single : bool
+        Values of K in float32 until they do not tell any more, then in float64.
+    face : int
+        Free rows up to which the face that the rows stand on is solved exactly.
+    alpha : array, optional
+        Where to start.
+    """
+
+    block_size: int = 1024
+    whole: int = 1000
+    single: bool = True
+    face: int = 2000
+    alpha: Any = None
+
+    def refusal(self, problem: Any) -> str:
+        """What the problem lacks."""
+        if not isinstance(problem, KernelProblem):
+            return "it is no KernelProblem"
+        if not isinstance(problem.loss.curve, FiveNumbers):
+            return f"loss {problem.loss.name!r} is not one of five numbers"
+        return ""
+
+    def warmed(self, warm: KernelIterate) -> WorkingSet:
+        """The same, to begin at an α."""
+        return replace(self, alpha=warm.alpha)
+
+    def init(
+        self, problem: KernelProblem, backend: Backend, rng: np.random.Generator
+    ) -> WorkingSetState:
+        coef = np.zeros(problem.n_rows)
+        if self.alpha is not None:
+            curve = problem.loss.curve
+            alpha = np.clip(np.nan_to_num(self.alpha), curve.lo, curve.hi)
+            coef = problem.c * (problem.balanced(alpha) if problem.bias == "free" else alpha)
+        single = self.single and problem.rows.steps_in_single and not self._is_whole(problem)
+        state = WorkingSetState(coef, coef, np.zeros(0, dtype=np.int64), single=single)
+        self._refresh(problem, state)
+        self._judge(problem, state)
+        return state
+
+    def _is_whole(self, problem: KernelProblem) -> bool:
+        return problem.n_rows <= self.whole
+
+    @staticmethod
+    def _refresh(problem: KernelProblem, state: WorkingSetState) -> None:
+        """The pull, from values of K in float64."""
+        margins = problem.rows.product(state.coef)
+        state.pull = problem.y - margins - problem.ridge * state.coef
+
+    def advance(
+        self, problem: KernelProblem, state: WorkingSetState, backend: Backend, budget: int
+    ) -> WorkingSetState:
+        if self._is_whole(problem):
+            members, dtype = np.arange(problem.n_rows), "f8"
+            values = problem.rows.gram
+        else:
+            members = self._members(problem, state)
+            dtype = "f4" if state.single else "f8"
+            values = problem.rows.square(members, dtype)
+        coef = state.coef[members]
+        steps = self._solve_block(problem, state, backend, members, values, budget)
+        if not self._is_whole(problem):
+            moved = np.flatnonzero(state.coef[members] != coef)
+            rows, by = members[moved], state.coef[members[moved]] - coef[moved]
+            problem.rows.subtract(rows, by, state.pull, dtype)
+            state.pull[rows] -= problem.ridge[rows] * by
+        state.members, state.rounds = members, state.rounds + 1
+        state.steps += max(steps, 1)
+        state.idle = 0 if steps else state.idle + 1
+        self._judge(problem, state)
+        if self._is_near(problem, state):
+            self._try_face(problem, state)
+        self._mind_precision(problem, state)
+        return state
+
+    @staticmethod
+    def _solve_block(
+        problem: KernelProblem,
+        state: WorkingSetState,
+        backend: Backend,
+        members: Any,
+        values: Any,
+        budget: int,
+    ) -> int:
+        """Steps within a block; coefficients are written back, and of a whole problem the pull."""
+        lower, upper = (bound[members] for bound in problem.box)
+        ridge = problem.ridge[members]
+        diagonal = values.diagonal().astype(np.float64) + ridge
+        block = Block(values, diagonal, ridge, lower, upper, problem.eps)
+        size = members.size
+        scratch = np.empty(size), np.empty(size), np.empty(size, dtype=np.float32)
+        point = BlockPoint(state.coef[members], state.pull[members], *scratch)
+        steps_of = backend.pair_steps if problem.bias == "free" else backend.single_steps
+        least = _ROUNDING * float(np.max(np.abs(problem.y), initial=0.0))
+        limit = min(budget, _STEPS_PER_ROW * size)
+        steps, _, _ = steps_of(block, point, _SHARE, least, limit)
+        state.coef[members] = point.coef
+        if size == problem.n_rows:
+            state.pull[members] = point.pull
+        return int(steps)
+
+    def _members(self, problem: KernelProblem, state: WorkingSetState) -> Any:
+        """The next block: half of the last one, and the rows with the steepest ways up and down."""
+        up, down = slopes(problem, state)
+        size = min(self.block_size, problem.n_rows)
+        kept = state.members[max(0, state.members.size - size // 2) :]
+        up[kept] = down[kept] = -math.inf
+        room = size - kept.size
+        if problem.bias == "free":
+            rising = _largest(up, room - room // 2)
+            down[rising] = -math.inf
+            found = np.concatenate([rising, _largest(down, room // 2)])
+        else:
+            found = _largest(np.maximum(up, down), room)
+        return np.concatenate([kept, found])
+
+    @staticmethod
+    def _judge(problem: KernelProblem, state: WorkingSetState) -> None:
+        """The largest violation, the bias that goes with it, and the gap."""
+        up, down = slopes(problem, state)
+        top, bottom = np.max(up, initial=-math.inf), -np.max(down, initial=-math.inf)
+        if problem.bias == "free":
+            ends = [end for end in (float(top), float(bottom)) if math.isfinite(end)]
+            state.bias = sum(ends) / len(ends) if ends else problem.bias_at_zero
+            violation = top - bottom
+        else:
+            state.bias, violation = 0.0, max(top, -bottom)
+        state.violation = float(max(violation, 0.0))
+        margins = problem.y - state.pull - problem.ridge * state.coef
+        state.hint = problem.gap_of(problem.alpha_of(state.coef), margins, state.bias)
+
+    def _is_near(self, problem: KernelProblem, state: WorkingSetState) -> bool:
+        """Whether the face is worth a try: close to the optimum, and another face than before."""
+        size = float(np.max(np.abs(problem.y), initial=0.0))
+        return state.violation <= _EARLY * size and problem.rows.is_definite is not False
+
+    def _try_face(self, problem: KernelProblem, state: WorkingSetState) -> None:
+        """Newton's step on the free rows; taken where it keeps to the box and lowers the gap."""
+        if not self._is_whole(problem):
+            return
+        found: FaceSolution | None = solved_face(problem, state.coef, self.face)
+        if found is None:
+            return
+        before = state.coef, state.pull, state.bias, state.violation, state.hint
+        state.coef = found.coef
+        self._refresh(problem, state)
+        self._judge(problem, state)
+        if not state.violation < before[3]:
+            state.coef, state.pull, state.bias, state.violation, state.hint = before
+
+    def _mind_precision(self, problem: KernelProblem, state: WorkingSetState) -> None:
+        """Go on in float64 where float32 does not tell any more; end where that does not either."""
+        noise = _SINGLE * float(np.abs(state.coef).sum())
+        if state.single and (state.idle or state.violation <= noise):
+            state.single, state.idle = False, 0
+            self._refresh(problem, state)
+            self._judge(problem, state)
+        least = _ROUNDING * float(np.max(np.abs(problem.y), initial=0.0))
+        state.exhausted = not state.single and (state.violation <= least or state.idle >= 2)
+
+    def iterate(self, problem: KernelProblem, state: WorkingSetState) -> KernelIterate:
+        return KernelIterate(problem.alpha_of(state.coef), state.bias)
+
+    def progress(self, problem: KernelProblem, state: WorkingSetState) -> Progress:
+        return Progress(state.steps, state.hint, exhausted=state.exhausted)
+
+
+def slopes(problem: KernelProblem, state: WorkingSetState) -> tuple[Any, Any]:
+    """Of a move of each row up and of one down; −∞ where a bound forbids it."""
+    (lower, upper), eps, v = problem.box, problem.eps, state.coef
+    up = state.pull - np.where(v >= 0.0, eps, -eps) if eps else state.pull.copy()
+    down = -state.pull - np.where(v <= 0.0, eps, -eps) if eps else -state.pull
+    up[v >= upper] = -math.inf
+    down[v <= lower] = -math.inf
+    return up, down
+
+
+def _largest(slope: Any, count: int) -> Any:
+    """The rows with the largest slopes, those that may move."""
+    count = min(count, slope.size)
+    if count == 0:
+        return np.zeros(0, dtype=np.int64)
+    found = np.argpartition(slope, slope.size - count)[slope.size - count :]
+    return found[slope[found] > -math.inf]

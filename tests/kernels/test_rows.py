@@ -1,0 +1,115 @@
+"""Sources of kernel values: features, a matrix, a callable; what they keep and what they refuse."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from problems import matrix
+from sklearn.metrics.pairwise import pairwise_kernels
+
+from gapsvm.kernels.cache import RowCache
+from gapsvm.kernels.registry import KERNELS, get_kernel
+from gapsvm.kernels.rows import CallableRows, FeatureRows, MatrixRows
+
+N = 90
+X = np.abs(matrix(N, 6))
+NAMES = list(KERNELS)
+
+
+@pytest.mark.parametrize("layout", ["dense", "csr"])
+@pytest.mark.parametrize("name", NAMES)
+def test_values_are_scikit_learns(name, layout):
+    """Every kernel of the registry; K·v, the diagonal and squares agree with the matrix."""
+    kernel = get_kernel(name, gamma=0.2, coef0=0.5)
+    rows = FeatureRows(sp.csr_matrix(X) if layout == "csr" else X, kernel)
+    options = {k: getattr(rows.kernel, k) for k in rows.kernel._fields}
+    K = pairwise_kernels(X, metric={"chi2": "chi2"}.get(name, name), **options)
+    v = np.random.default_rng(0).normal(size=N) * (np.arange(N) % 3 == 0)
+    np.testing.assert_allclose(rows.product(v), K @ v, rtol=1e-12, atol=1e-13)
+    assert rows.evaluations == 30 * N
+    np.testing.assert_allclose(rows.gram, K, rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(rows.diagonal, K.diagonal(), rtol=1e-12)
+    some = np.array([5, 3, 80])
+    np.testing.assert_allclose(rows.square(some, np.float32), K[np.ix_(some, some)], rtol=2e-6)
+
+
+@pytest.mark.parametrize("megabytes", [0.0, 20 * N * 4 / 2**20, 200.0])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_kept_rows_change_nothing_but_the_count(megabytes, dtype):
+    """No room, room for some rows, room for all."""
+    rows = FeatureRows(X, get_kernel("rbf", gamma=0.2), cache_size=megabytes)
+    rng, pull = np.random.default_rng(0), np.zeros(N)
+    total = np.zeros(N)
+    for _ in range(6):
+        index = rng.permutation(N)[:25]
+        coef = rng.normal(size=25)
+        rows.subtract(index, coef, pull, dtype)
+        total[index] += coef
+    want = -(rows.gram @ total)
+    np.testing.assert_allclose(pull, want, atol=1e-5 if dtype is np.float32 else 1e-13)
+    computed = rows.evaluations // N - N
+    assert computed == 150 if megabytes == 0 else computed < 150
+    assert megabytes < 200 or computed <= N
+
+
+def test_a_cache_keeps_what_serves_most():
+    cache = RowCache(100, 4, np.float32, 10 * 16 / 2**20)
+    assert cache.capacity == 10
+    often = np.arange(4)
+    cache.admit(np.arange(10))
+    for _ in range(5):
+        assert cache.found(often).all()
+    cache.admit(np.arange(20, 25))
+    assert cache.found(often).all()
+    assert not cache.found(np.arange(4, 10)).all()
+    held = np.flatnonzero(cache.slot >= 0)
+    assert held.size <= 10
+    np.testing.assert_array_equal(cache.row[cache.slot[held]], held)
+
+
+@pytest.mark.parametrize("rule", ["scale", "auto"])
+@pytest.mark.parametrize("data", [X, sp.csr_matrix(X), np.ones((5, 2))])
+def test_gamma_by_rule(rule, data):
+    dense = data.toarray() if sp.issparse(data) else data
+    variance = dense.var() or 1 / dense.shape[1]
+    want = 1 / (dense.shape[1] * variance) if rule == "scale" else 1 / dense.shape[1]
+    assert FeatureRows(data, get_kernel("rbf", gamma=rule)).kernel.gamma == pytest.approx(want)
+
+
+def test_a_matrix_and_a_callable_are_rows_too():
+    K = pairwise_kernels(X, metric="rbf", gamma=0.2)
+    by_hand = CallableRows(X, lambda a, b: pairwise_kernels(a, b, metric="rbf", gamma=0.2))
+    v = np.arange(N) / N
+    for rows in (MatrixRows(K), by_hand):
+        assert rows.is_definite
+        np.testing.assert_allclose(rows.product(v), K @ v, rtol=1e-12)
+        pull = np.zeros(N)
+        rows.subtract(np.array([3, 1]), np.array([1.0, 2.0]), pull, np.float64)
+        np.testing.assert_allclose(pull, -K[3] - 2 * K[1], rtol=1e-12)
+    assert MatrixRows(-K).is_definite is False
+
+
+def test_what_is_no_kernel_is_refused():
+    K = pairwise_kernels(X, metric="rbf")
+    skew, hole = K.copy(), K.copy()
+    skew[3, 4] += 0.1
+    hole[2, 2] = np.nan
+    with pytest.raises(ValueError, match="must be square"):
+        MatrixRows(K[:, :5])
+    with pytest.raises(ValueError, match="not symmetric"):
+        MatrixRows(skew)
+    with pytest.raises(ValueError, match="NaN or infinity"):
+        MatrixRows(hole)
+    with pytest.raises(ValueError, match="gave shape"):
+        CallableRows(X, lambda a, b: a @ a.T[:, :2])
+    with pytest.raises(ValueError, match="gave str, not numbers"):
+        CallableRows(X, lambda a, b: "nothing")
+    with pytest.raises(ValueError, match="not symmetric"):
+        CallableRows(X, lambda a, b: a[:, :1] + 2 * b[:, 0])
+    with pytest.raises(ValueError, match="gamma must be finite and >= 0"):
+        FeatureRows(X, get_kernel("rbf", gamma=-1.0))
+    with pytest.raises(ValueError, match="not negative"):
+        FeatureRows(X - 5, get_kernel("chi2"))
+    with pytest.raises(ValueError, match=r"unknown kernel 'rbff'.*did you mean 'rbf'"):
+        get_kernel("rbff")
