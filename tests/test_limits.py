@@ -127,10 +127,10 @@ def test_solvers_refuse_by_name():
             Subgradient(projection=size)
         with pytest.raises(ValueError, match="projection must lie between 1e-150 and"):
             OnlineSVC(projection=size).fit(X, Y)
-    with pytest.raises(TypeError, match="there is MulticlassSubgradient"):
-        LinearSVC(method=Subgradient(), **JOINT).fit(X, Y)
     p = LinearProblem(1e140 * X, Y, get_loss("hinge"), 1.0, sample_weight=np.arange(20.0) ** 80)
-    assert solve(p, Subgradient(projection=True, rule="bound"), gap=0.1, max_passes=1).gap <= 1.0
+    assert (
+        solve(p, Subgradient(projection=True, step_rule="bound"), gap=0.1, max_passes=1).gap <= 1.0
+    )
 
 
 # -- the best bias ---------------------------------------------------------------------------------
@@ -170,12 +170,12 @@ def test_the_best_bias_of_any_margins(name, size):
 @pytest.mark.parametrize(
     ("name", "solver", "sentence"),
     [
-        ("hinge", {"rule": "proximal"}, "rule 'proximal' needs iterates in a ball"),
-        ("hinge", {"rule": "bound"}, "rule 'bound' needs iterates in a ball"),
+        ("hinge", {"step_rule": "proximal"}, "rule 'proximal' needs iterates in a ball"),
+        ("hinge", {"step_rule": "bound"}, "rule 'bound' needs iterates in a ball"),
         ("half_squared", {}, "'half_squared', whose slope has no bound, needs iterates in a ball"),
         ("squared_hinge", {"average": "random"}, "needs iterates in a ball; set projection=True"),
         ("half_squared", {"average": "tail"}, "needs iterates in a ball"),
-        ("half_squared", {"rule": "proximal"}, "needs iterates in a ball"),
+        ("half_squared", {"step_rule": "proximal"}, "needs iterates in a ball"),
         ("hinge", {"projection": 0.1}, "the best w in the ball of radius 0.1, but the minimum may"),
         ("hinge", {"average": "tail", "tail_from": 7}, "stop='bound' sets tail_from itself"),
     ],
@@ -191,7 +191,7 @@ def test_no_promise_without_its_premise(name, solver, sentence):
 def test_a_promise_in_a_ball_holds(name, rule):
     p = problem(name, 40, 3, lam=0.5, bias="penalized")
     eps = 0.3 * p.primal_at_zero
-    solver = Subgradient(20, True, "uniform", rule=rule, stop="bound", eps=eps)
+    solver = Subgradient(20, True, "uniform", step_rule=rule, stop="bound", eps=eps)
     best = train(p, Options("interior", tol=1e-9)).result.certificate.dual
     result = solve(p, solver, gap=-1.0, max_passes=1e9)
     assert result.status.name == "PROMISED"
@@ -202,7 +202,7 @@ def test_the_promised_tail_is_the_later_half():
     p = problem("hinge", 40, 3, lam=0.5)
     solver = Subgradient(20, average="tail", stop="bound", eps=0.9)
     state = solve(p, solver, gap=-1.0, max_passes=1e9).checkpoint.state
-    assert state.window == (state.promised_at // 2,) * 2
+    assert state.kept.window == (state.stop.due // 2,) * 2
 
 
 # -- batches of any size ---------------------------------------------------------------------------

@@ -17,9 +17,10 @@ from gapsvm.losses.registry import get_loss
 from gapsvm.problems.linear import LinearProblem
 from gapsvm.rows.matrix import as_rows
 from gapsvm.solvers.row_order import one_pass
+from gapsvm.solvers.subgradient.rules import STEP_RULES
 from gapsvm.solvers.subgradient.solver import Subgradient
 from gapsvm.training.label_runs import LabelRuns
-from gapsvm.training.online import STREAM_AVERAGES, STREAM_RULES, OnlineLearner, TopEigenvalue
+from gapsvm.training.online import STREAM_AVERAGES, OnlineLearner, TopEigenvalue
 
 N, D = 90, 6
 X = matrix(N, D)
@@ -71,20 +72,20 @@ def test_the_kernel_equals_the_reference(loss: str, layout: str, leave_at: float
 
 
 @pytest.mark.parametrize("average", STREAM_AVERAGES)
-@pytest.mark.parametrize("rule", STREAM_RULES)
+@pytest.mark.parametrize("rule", STEP_RULES)
 def test_steps_are_those_of_the_solver(rule: str, average: Any) -> None:
     """Over rows in the solver's order, of one length, so that G is the same from the start."""
     kept = X.any(axis=1)
     unit, y = X[kept] / np.linalg.norm(X[kept], axis=1, keepdims=True), LABELS[kept]
     problem = LinearProblem(unit, 2.0 * y - 1, get_loss("hinge"), 0.05, bias="free")
-    solver = Subgradient(1, 3.0, average, rule=rule, sampler="fixed", horizon=500)
+    solver = Subgradient(1, 3.0, average, step_rule=rule, sampler="fixed", horizon=500)
     backend = get_backend("cpu")
     state = solver.init(problem, backend, np.random.default_rng(0))
-    stream = learner(rule=rule, average=average, projection=3.0, horizon=500)
+    stream = learner(step_rule=rule, average=average, projection=3.0, horizon=500)
     stream.learn(unit[state.order], y[state.order])
     state = solver.advance(problem, state, backend, len(y))
     assert stream.states[0].steps == state.steps == len(y)
-    assert stream.states[0].phases == state.phases
+    assert stream.states[0].run.phases == state.run.phases
     want = solver.iterate(problem, state)
     (w,), (bias,) = stream.weights()
     np.testing.assert_allclose(w, want.w, rtol=1e-9, atol=1e-12)
@@ -93,9 +94,9 @@ def test_steps_are_those_of_the_solver(rule: str, average: Any) -> None:
 
 @pytest.mark.parametrize("size", [1, 4])
 @pytest.mark.parametrize("average", STREAM_AVERAGES)
-@pytest.mark.parametrize("rule", STREAM_RULES)
+@pytest.mark.parametrize("rule", STEP_RULES)
 def test_where_the_stream_is_cut_does_not_matter(rule: str, average: Any, size: int) -> None:
-    options = {"rule": rule, "average": average, "batch_size": size, "n_classes": 3}
+    options = {"step_rule": rule, "average": average, "batch_size": size, "n_classes": 3}
     y = (LABELS + (X[:, 0] > 0.3)) % 3
     once, pieces = learner(**options), learner(**options)
     once.learn(X, y)
@@ -143,7 +144,10 @@ def test_weight_zero_changes_nothing(average: Any) -> None:
 
 
 def test_a_weight_is_the_length_of_the_pull() -> None:
-    heavy, light = learner(rule="pegasos", average=None), learner(rule="pegasos", average=None)
+    heavy, light = (
+        learner(step_rule="pegasos", average=None),
+        learner(step_rule="pegasos", average=None),
+    )
     heavy.learn(X[:1], LABELS[:1], np.array([2.0]))
     light.learn(X[:1], LABELS[:1])
     np.testing.assert_array_equal(heavy.weights()[0], 2 * light.weights()[0])
@@ -243,7 +247,7 @@ def test_zero_rows_do_no_harm() -> None:
 
 
 def test_a_learner_goes_on_after_pickling() -> None:
-    stream = learner(average="tail", rule="optimistic")
+    stream = learner(average="tail", step_rule="optimistic")
     stream.learn(X[:30], LABELS[:30])
     copy = pickle.loads(pickle.dumps(stream))
     for one in (stream, copy):
@@ -253,7 +257,7 @@ def test_a_learner_goes_on_after_pickling() -> None:
 
 @pytest.mark.parametrize("bias", ["free", "penalized", "none"])
 def test_the_bias(bias: Any) -> None:
-    stream = learner(bias=bias, projection=0.5, rule="pegasos", average=None)
+    stream = learner(bias=bias, projection=0.5, step_rule="pegasos", average=None)
     stream.learn(X, LABELS)
     (w,), (b,) = stream.weights()
     assert (b == 0) == (bias == "none")
@@ -263,13 +267,13 @@ def test_the_bias(bias: Any) -> None:
 @pytest.mark.parametrize("loss", ["half_squared", "squared_hinge"])
 def test_steps_on_squares_do_not_grow(loss: str) -> None:
     """Steps of length 1/λ on long rows led away from the optimum, further each time."""
-    stream = learner(loss, lam=1e-8, rule="pegasos", projection=False)
+    stream = learner(loss, lam=1e-8, step_rule="pegasos", projection=False)
     stream.learn(1e3 * np.tile(X, (9, 1)), np.tile(y_for(loss), 9))
     assert np.abs(stream.weights()[0]).max() < 100
 
 
 def test_steps_that_overflow_say_so() -> None:
-    stream = learner("hinge", lam=1e-8, rule="pegasos", projection=False)
+    stream = learner("hinge", lam=1e-8, step_rule="pegasos", projection=False)
     with np.errstate(all="ignore"), pytest.raises(ValueError, match="overflowed"):
         stream.learn(1e151 * X, LABELS)
 
@@ -277,7 +281,7 @@ def test_steps_that_overflow_say_so() -> None:
 def test_weights_that_overflowed_are_not_handed_out() -> None:
     stream = learner(average=None)
     stream.learn(X, LABELS)
-    stream.states[0].v[0] = np.inf
+    stream.states[0].weights.v[0] = np.inf
     with pytest.raises(ValueError, match="overflowed"):
         stream.weights()
 
@@ -324,7 +328,7 @@ def test_runs_of_a_label() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"rule": "newton"}, "unknown step rule"),
+        ({"step_rule": "newton"}, "unknown step rule"),
         ({"average": "random"}, "average must be one of"),
         ({"batch_size": 0}, "batch_size"),
         ({"lam": math.inf}, "lam must be"),

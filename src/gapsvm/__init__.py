@@ -40,8 +40,8 @@ _HOME = {
     "Pegasos": "gapsvm.solvers.subgradient.solver",
     "Subgradient": "gapsvm.solvers.subgradient.solver",
     "Bundle": "gapsvm.solvers.bundle.bundle",
+    "STEP_RULES": "gapsvm.solvers.subgradient.rules",
     "OuterBias": "gapsvm.solvers.outer_bias",
-    "MulticlassSubgradient": "gapsvm.solvers.subgradient.multiclass",
 }
 
 __all__ = [*_HOME, "__version__", "datasets"]

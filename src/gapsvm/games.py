@@ -123,7 +123,7 @@ class HingeGame:
         lam = float(np.mean(self.lam[:rounds]))
         rows, labels = self.X[:rounds], self.y[:rounds]
         problem = LinearProblem(rows, labels, get_loss("hinge"), lam, radius=self.R)
-        solver = Subgradient(projection=True, average="tail", rule="proximal")
+        solver = Subgradient(projection=True, average="tail", step_rule="proximal")
         return rounds * solve(problem, solver, gap=self.gap).certificate.dual
 
 

@@ -39,7 +39,6 @@ from gapsvm.losses.registry import get_loss
 from gapsvm.problems.kernel import KernelProblem
 from gapsvm.problems.multiclass import MulticlassProblem
 from gapsvm.rows.matrix import as_rows
-from gapsvm.solvers.subgradient.multiclass import MulticlassSubgradient
 from gapsvm.solvers.working_set.solver import WorkingSet
 from gapsvm.types.mercer import ChiSquared, Gaussian, Laplacian, Sigmoid
 
@@ -57,7 +56,7 @@ def solved(X: Any, solver: Any, bias: str = "none", passes: float = 4, lam: floa
 
 def several_classes(X: Any) -> None:
     problem = MulticlassProblem(X, np.arange(N) % 3, 3, "crammer_singer", 1e-2)
-    solve(problem, MulticlassSubgradient(4, average="tail"), gap=0.0, max_passes=3)
+    solve(problem, Subgradient(4, average="tail"), gap=0.0, max_passes=3)
 
 
 def text(X: Any) -> None:
@@ -106,7 +105,7 @@ JOBS = {
     "exact": lambda X: solved(X, MiniBatchSDCA("exact", 8)),
     "interior": lambda X: solved(X, InteriorPoint(), passes=6),
     "short rows": lambda X: solved(sp.csr_matrix(DENSE * (DENSE > 1)), InteriorPoint(), passes=6),
-    "proximal": lambda X: solved(X, Subgradient(8, rule="proximal", sampler="multisets")),
+    "proximal": lambda X: solved(X, Subgradient(8, step_rule="proximal", sampler="multisets")),
     "batch bias": lambda X: solved(X, Subgradient(8, bias_step="batch"), "free"),
     "online": lambda X: OnlineSVC(lam=1e-2).partial_fit(X, Y, classes=[-1, 1]),
     "chains": chains,

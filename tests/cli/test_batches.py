@@ -26,7 +26,11 @@ def data(tmp_path):
         ("interior", {}, "interior"),
         ("sdca", {"batch_size": 8}, MiniBatchSDCA("safe", 8)),
         ("auto", {"staleness": 2}, MiniBatchSDCA("safe", 1, staleness=2)),
-        ("proximal", {"sampler": "fixed"}, Subgradient(1, True, rule="proximal", sampler="fixed")),
+        (
+            "proximal",
+            {"sampler": "fixed"},
+            Subgradient(1, True, step_rule="proximal", sampler="fixed"),
+        ),
         ("auto", {"batch_size": "auto"}, "auto"),  # whatever ends first
         ("sdca", {"batch_size": "auto"}, MiniBatchSDCA("safe", "auto")),
         (

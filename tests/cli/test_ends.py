@@ -41,13 +41,13 @@ def run(data, options, capsys):
             "proximal",
             {"average": "uniform", "batch_size": 4},
             {"stop": "bound", "eps": 0.1},
-            Subgradient(4, True, "uniform", rule="proximal", stop="bound", eps=0.1),
+            Subgradient(4, True, "uniform", step_rule="proximal", stop="bound", eps=0.1),
         ),
         (
             "optimistic",
             {},
             {"eps": 0.1, "delta": 0.2},
-            Subgradient(1, True, rule="optimistic", eps=0.1, delta=0.2),
+            Subgradient(1, True, step_rule="optimistic", eps=0.1, delta=0.2),
         ),
     ],
 )

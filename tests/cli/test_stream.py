@@ -110,7 +110,7 @@ def test_regression(streamed: Any, responses: Path) -> None:
     np.testing.assert_allclose(model.coef[0], online.coef_, rtol=1e-12, atol=1e-14)
     assert said["progressive_error"] == pytest.approx(online.progressive_error_)
     assert said["classes"] is None
-    assert said["rule"] == "sgd"
+    assert said["step_rule"] == "zhang"
 
 
 @pytest.mark.parametrize("size", [1, 7])
@@ -152,10 +152,10 @@ def test_more_passes_go_on(streamed: Any, two_classes: Path) -> None:
 
 
 @pytest.mark.parametrize("average", ["none", "uniform", "tail", "decaying"])
-@pytest.mark.parametrize("method", ["pegasos", "norma", "sgd", "adaptive", "proximal"])
+@pytest.mark.parametrize("method", ["pegasos", "norma", "zhang", "adaptive", "proximal"])
 def test_methods_and_averages(method: str, average: str, streamed: Any, two_classes: Path) -> None:
     said, model = streamed(two_classes, "--method", method, "--average", average)
-    assert said["rule"] == model.method == method
+    assert said["step_rule"] == model.method == method
     assert np.isfinite(model.coef).all()
 
 

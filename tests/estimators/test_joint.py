@@ -10,7 +10,7 @@ from problems import matrix
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
-from gapsvm import LinearSVC, MulticlassSubgradient, load_model, save_model
+from gapsvm import LinearSVC, Subgradient, load_model, save_model
 from gapsvm.problems.multiclass import MulticlassProblem
 
 X = matrix(80, 5)
@@ -92,7 +92,7 @@ def test_model_files(classes, tmp_path):
     assert again.method_ == fitted.method_
 
 
-@pytest.mark.parametrize("method", ["norma", "sgd", "adaptive", "proximal", "pegasos"])
+@pytest.mark.parametrize("method", ["norma", "zhang", "adaptive", "proximal", "pegasos"])
 def test_methods(method):
     fitted = model(method=method, batch_size=2, tol=0.1).fit(X, Y)
     assert fitted.method_ == method
@@ -101,7 +101,7 @@ def test_methods(method):
 
 def test_a_solver_and_callbacks():
     seen = []
-    fitted = model(method=MulticlassSubgradient(4), callbacks=seen.append, tol=0.1).fit(X, Y)
+    fitted = model(method=Subgradient(4), callbacks=seen.append, tol=0.1).fit(X, Y)
     assert seen[-1].gap == fitted.dual_gap_
     assert seen[-1].solution.W.shape == (5, 3)
     with pytest.warns(ConvergenceWarning, match="callback"):

@@ -37,8 +37,8 @@ BOTH = pytest.mark.parametrize(
     [
         OnlineSVC(),
         OnlineSVR(),
-        OnlineSVC(rule="pegasos", average=None, batch_size=4),
-        OnlineSVC("squared_hinge", rule="optimistic", fit_intercept=False),
+        OnlineSVC(step_rule="pegasos", average=None, batch_size=4),
+        OnlineSVC("squared_hinge", step_rule="optimistic", fit_intercept=False),
         OnlineSVR(loss="half_squared", batch_size=2),
     ]
 )
@@ -50,12 +50,12 @@ def test_scikit_learns_own_checks(estimator, check):
 # parameter: fixed others, the value it is changed to
 SHARED = {
     "lam": ({}, 1.0),
-    "rule": ({}, "pegasos"),
+    "step_rule": ({}, "pegasos"),
     "batch_size": ({}, 4),
     "average": ({}, "uniform"),
     "projection": ({}, 0.01),
     "fit_intercept": ({}, False),
-    "horizon": ({"rule": "sgd"}, 3),
+    "horizon": ({"step_rule": "zhang"}, 3),
     "random_state": ({}, 1),
 }
 ACTS = {
@@ -142,7 +142,7 @@ FAILURES = {
 @pytest.mark.parametrize("what", FAILURES)
 def test_a_first_call_that_fails_leaves_nothing(model, y, first, what):
     """``n_features_in_`` was fixed by it."""
-    model = clone(model).set_params(rule="pegasos", projection=False, lam=1e-8, average=None)
+    model = clone(model).set_params(step_rule="pegasos", projection=False, lam=1e-8, average=None)
     rows, bad, more = FAILURES[what](X, y)
     before = dict(vars(model))
     with pytest.raises((ValueError, TypeError)):

@@ -74,7 +74,7 @@ def quick_problem(tmp_path: Path) -> Any:
 
 def test_the_objective_is_that_of_the_certificate(tmp_path: Path) -> None:
     problem, bench = quick_problem(tmp_path)
-    solver, backend = Subgradient(10, True, rule="optimistic"), get_backend()
+    solver, backend = Subgradient(10, True, step_rule="optimistic"), get_backend()
     for look in watched(solver, problem, (0, 10), (50, 400), bench):
         iterate = replace(solver.iterate(problem, look.state), try_combination=False)
         assert look.steps == look.state.steps
@@ -102,7 +102,7 @@ def test_every_row_of_a9a_is_long(tmp_path: Path) -> None:
     assert table1.long_rows(problem) > 0.9
     ends = {}
     for k in (1, 10):
-        solver = Subgradient(k, True, rule="optimistic")
+        solver = Subgradient(k, True, step_rule="optimistic")
         (look,) = watched(solver, problem, (0, k), [4_000], bench)
         ends[k] = look.state.R
     assert ends[1] > 0.5 * problem.lam**-0.5

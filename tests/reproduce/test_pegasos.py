@@ -24,7 +24,7 @@ from gapsvm.reproduce.pegasos import (
     flat,
     peers,
 )
-from gapsvm.solvers.subgradient.rules import ConstantRule
+from gapsvm.solvers.subgradient.rules import ZhangRule
 
 NAMES = (
     "pegasos-table1",
@@ -69,8 +69,8 @@ def test_the_stand_in_is_named(tmp_path: Path) -> None:
 def test_the_methods_of_figure_9() -> None:
     assert figure9.solver_of("pegasos", 10).projection is True
     assert figure9.solver_of("norma", 10).horizon == 10
-    assert figure9.solver_of("η = 0.001", 10).rule == ConstantRule(0.001)
-    assert figure9.solver_of("η = 10", 10).rule == ConstantRule(10.0)
+    assert figure9.solver_of("η = 0.001", 10).step_rule == ZhangRule(0.001)
+    assert figure9.solver_of("η = 10", 10).step_rule == ZhangRule(10.0)
 
 
 def test_curves_are_medians_over_the_seeds() -> None:

@@ -14,7 +14,6 @@ from gapsvm import (
     LinearProblem,
     LinearSVC,
     LinearSVR,
-    MulticlassSubgradient,
     OuterBias,
     Subgradient,
     get_loss,
@@ -242,7 +241,7 @@ def test_a_projection_leaves_a_bias_that_is_held():
     state = solver.init(p, CPU, np.random.default_rng(0))
     held = state.bias
     state = solver.advance(p, state, CPU, 600)
-    assert held == state.bias == state.inner.scalars[2] != 0.0
+    assert held == state.bias == state.inner.weights.bias != 0.0
 
 
 # -- estimators, the command line, errors ----------------------------------------------------------
@@ -266,7 +265,7 @@ def test_estimators_take_every_treatment():
         ("auto", "gradient", "auto"),
         (Subgradient(8), "batch", Subgradient(8, bias_step="batch")),
         ("pegasos", "outer", OuterBias(Subgradient())),
-        ("proximal", "outer", OuterBias(Subgradient(1, True, rule="proximal"))),
+        ("proximal", "outer", OuterBias(Subgradient(1, True, step_rule="proximal"))),
         ("sdca", "outer", OuterBias(SDCA())),
     ],
 )
@@ -314,12 +313,11 @@ def test_options_that_cannot_act_are_refused(options, sentence, tmp_path, capsys
         (lambda: Subgradient(bias_step="batch"), "bias_step='batch' needs batch_size >= 2"),
         (lambda: Subgradient(bias_step="best"), "bias_step must be one of gradient, batch"),
         (lambda: Subgradient(2, stop="bound", eps=0.1, bias_step="batch"), "knows no theorem"),
-        (lambda: MulticlassSubgradient(2, bias_step="batch"), "bias_step is for a free bias"),
         (lambda: OuterBias(passes=0), "passes must be positive and finite"),
-        (lambda: OuterBias(Subgradient(rule="optimistic")), "'optimistic' starts it anew"),
+        (lambda: OuterBias(Subgradient(step_rule="optimistic")), "'optimistic' starts it anew"),
         (lambda: OuterBias(Subgradient(stop="bound", eps=0.1)), "must not end by itself"),
         (lambda: OuterBias(Subgradient(2, bias_step="batch")), "takes no bias_step"),
-        (lambda: OuterBias(OuterBias()), "around Subgradient or SDCA, not OuterBias"),
+        (lambda: OuterBias(OuterBias()), "such as Subgradient or SDCA, not OuterBias"),
     ],
 )
 def test_impossible_solvers(make, sentence):

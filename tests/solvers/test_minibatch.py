@@ -11,7 +11,7 @@ from problems import BIASES, LAYOUTS, LOSS_NAMES, dual_objective, matrix, proble
 from gapsvm import SDCA, LinearProblem, LinearSVC, MiniBatchSDCA, get_loss, solve
 from gapsvm.backends import get_backend
 from gapsvm.rows.spectral import beta, sigma2
-from gapsvm.solvers.minibatch.solver import RULES
+from gapsvm.solvers.minibatch.solver import BATCH_RULES
 from gapsvm.solvers.row_order import new_order
 from gapsvm.theory import takac_theorem2_counts
 from gapsvm.training.train import Options, train
@@ -108,7 +108,7 @@ def test_aggressive_in_unit_form_is_algorithm_2(batch_size, sigma2):
 def test_two_equal_rows():
     """Takáč §4.1: naive goes to and fro between D = 0 and D = 0, the others reach 1/4."""
     p = LinearProblem(np.ones((2, 1)), np.ones(2), get_loss("hinge"), 0.5)
-    for rule in RULES:
+    for rule in BATCH_RULES:
         solver = MiniBatchSDCA(rule, 2)
         state = solver.init(p, CPU, np.random.default_rng(0))
         duals = []
@@ -252,7 +252,7 @@ def test_staleness_is_a_delay(staleness):
     np.testing.assert_allclose(state.w, XY.T @ alpha / (p.lam * 40), rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("rule", BATCH_RULES)
 def test_resume_is_bit_equal(rule):
     p = problem("hinge", 50, 5, lam=0.01, bias="free")
     solver = MiniBatchSDCA(rule, 4, average="tail" if rule == "safe" else None)

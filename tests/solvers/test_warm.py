@@ -15,7 +15,6 @@ from gapsvm.problems.multiclass import MulticlassProblem
 from gapsvm.solvers.loop import solve
 from gapsvm.solvers.newton.newton import Newton
 from gapsvm.solvers.sdca.serial import SDCA
-from gapsvm.solvers.subgradient.multiclass import MulticlassSubgradient
 from gapsvm.solvers.trace import Status
 from gapsvm.training.train import METHODS, Options, train
 
@@ -179,7 +178,7 @@ def test_an_outer_search_for_the_bias_starts_with_a_look_too():
 def test_several_classes_start_with_a_look_too():
     X = matrix(60, 5)
     p = MulticlassProblem(X, np.arange(60) % 3, 3, "multinomial", 0.1)
-    solver = MulticlassSubgradient(average="tail")
+    solver = Subgradient(average="tail")
     best = train(p, options(solver, 0.02))
     assert best.result.converged
     again = train(p, options(solver, 0.02, seed=5), warm=best.solution).result

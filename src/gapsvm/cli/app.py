@@ -40,7 +40,7 @@ MethodName = Literal[
     "interior",
     "pegasos",
     "norma",
-    "sgd",
+    "zhang",
     "adaptive",
     "proximal",
     "optimistic",
@@ -207,7 +207,7 @@ def fit(
         typer.Option(
             metavar="NAME",
             help="auto (what is foreseen to be cheapest), sdca, accelerated (for weak λ), "
-            "interior; or a subgradient method: pegasos, norma, sgd, adaptive, proximal, "
+            "interior; or a subgradient method: pegasos, norma, zhang, adaptive, proximal, "
             "optimistic.",
         ),
     ] = "auto",

@@ -131,7 +131,7 @@ def run_stream(request: StreamRequest) -> int:
         loss,
         _LAM if request.lam is None else request.lam,
         n_classes=None if classes is None else len(classes),
-        rule=request.method,
+        step_rule=request.method,
         batch_size=int(request.batch_size),
         average=request.average,
         bias=request.bias,
@@ -151,7 +151,7 @@ def run_stream(request: StreamRequest) -> int:
         "progressive_loss": _finite(learner.progressive_loss),
         "sigma2": learner.sigma2,
         "beta": learner.beta,
-        "rule": learner.solver.rule,
+        "step_rule": str(learner.solver.step_rule),
         "passes": passes,
         "ended_early": not ended,
         "lam": learner.lam,
@@ -392,7 +392,7 @@ def _model(
         loss=learner.loss.name,
         lam=learner.lam,
         bias=request.bias,
-        method=str(learner.solver.rule),
+        method=str(learner.solver.step_rule),
         passes=passes,
         metadata={
             "stream": {
@@ -422,7 +422,9 @@ def _table(said: dict[str, Any], learner: OnlineLearner, found: str) -> Table:
     table.add_row("error", f"{error:.6f}", f"{what} for rows not yet learnt from")
     table.add_row("loss", f"{loss:.6f}", "mean loss of these predictions")
     steps = "" if solver.batch_size == 1 else f", {solver.batch_size} rows a step"
-    table.add_row("method", said["rule"], f"λ = {learner.lam:g}, {_SHOWN[solver.average]}{steps}")
+    table.add_row(
+        "method", said["step_rule"], f"λ = {learner.lam:g}, {_SHOWN[solver.average]}{steps}"
+    )
     table.add_row("σ²", f"{said['sigma2']:.4g}", f"an estimate; longest row {learner.longest:.4g}")
     ended = "a budget ended before the data did" if said["ended_early"] else ""
     table.add_row("time", f"{said['seconds']:.2f} s", ended)

@@ -33,8 +33,9 @@ from gapsvm.problems.limits import check_square, lam_of
 from gapsvm.problems.linear import Bias, Iterate, check_weights
 from gapsvm.problems.multiclass import MulticlassIterate, MulticlassProblem
 from gapsvm.rows.matrix import copy_note, joined_notes
-from gapsvm.solvers.minibatch.solver import RULES
-from gapsvm.solvers.subgradient.multiclass import MulticlassSubgradient
+from gapsvm.solvers.minibatch.solver import BATCH_RULES
+from gapsvm.solvers.subgradient.rules import get_step_rule, needs_ball
+from gapsvm.solvers.subgradient.solver import Subgradient
 from gapsvm.solvers.trace import Callback, Status
 from gapsvm.system.cores import at_most_cores
 from gapsvm.training.progress import ProgressBar
@@ -53,7 +54,7 @@ class _LinearModel(CallbackSupportMixin, BaseEstimator):
         "dual": ["boolean", StrOptions({"auto"})],
         "method": [StrOptions(set(METHODS)), HasMethods(["init", "advance", "iterate"])],
         "batch_size": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
-        "rule": [StrOptions(set(RULES))],
+        "rule": [StrOptions(set(BATCH_RULES))],
         "tol": [Interval(Real, 0, None, closed="left")],
         "C": [Interval(Real, 0, None, closed="neither")],
         "lam": [Interval(Real, 0, None, closed="left"), None],
@@ -292,8 +293,8 @@ def _joint_options(options: Options, n: int) -> Options:
             f"multi_class='crammer_singer' has no method {method!r}; choose one of {names}"
         )
     horizon = math.ceil(min(options.max_passes, 1e6) * n / size)
-    ball = method in ("adaptive", "proximal")  # these are made for one
-    solver = MulticlassSubgradient(size, ball, rule=method, average="tail", horizon=horizon)
+    ball = needs_ball(get_step_rule(method))
+    solver = Subgradient(size, ball, step_rule=method, average="tail", horizon=horizon)
     return replace(options, method=solver)
 
 
@@ -316,7 +317,7 @@ class LinearSVC(ProbabilitiesMixin, ClassifierMixin, _LinearModel):
     loss : {"hinge", "squared_hinge", "smoothed_hinge", "logistic"}, default="hinge"
     dual : bool or "auto", default="auto"
         True: dual methods; False: primal ones (interior point for few features, else Pegasos).
-    method : {"auto", "sdca", "accelerated", "interior", "pegasos", "norma", "sgd", "adaptive", \
+    method : {"auto", "sdca", "accelerated", "interior", "pegasos", "norma", "zhang", "adaptive", \
 "proximal", "optimistic"} or a solver, default="auto"
         "accelerated" is SDCA for weak regularisation (a large C), "interior" is exact, for few
         features or few rows (Newton's method, if the loss is logistic).  The last six are

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
@@ -22,7 +22,7 @@ from gapsvm.losses.base import Loss
 from gapsvm.losses.registry import get_loss
 from gapsvm.problems.linear import check_weights
 from gapsvm.training.label_runs import LabelRuns, describe_run
-from gapsvm.training.online import HORIZON, STREAM_RULES, OnlineLearner
+from gapsvm.training.online import HORIZON, OnlineLearner
 
 
 class _OnlineModel(BaseEstimator):
@@ -30,7 +30,7 @@ class _OnlineModel(BaseEstimator):
 
     _parameter_constraints: dict[str, list[Any]] = {
         "lam": [Interval(Real, 0, None, closed="neither")],
-        "rule": [StrOptions({*STREAM_RULES, "auto"})],
+        "step_rule": [str, HasMethods("rates")],
         "batch_size": [Interval(Integral, 1, None, closed="left")],
         "average": [StrOptions({"uniform", "tail", "decaying"}), None],
         "projection": [
@@ -49,7 +49,7 @@ class _OnlineModel(BaseEstimator):
             self.lam,
             n_classes=n_classes,
             n_features=self.n_features_in_,
-            rule=self.rule,
+            step_rule=self.step_rule,
             batch_size=self.batch_size,
             average=self.average,
             projection=self.projection,
@@ -155,10 +155,10 @@ class OnlineSVC(ProbabilitiesMixin, ClassifierMixin, _OnlineModel):
     loss : {"hinge", "squared_hinge", "smoothed_hinge", "logistic"}, default="hinge"
     lam : float, default=1e-4
         λ, where the objective is the expected loss + (λ/2)‖w‖².
-    rule : {"auto", "pegasos", "norma", "sgd", "adaptive", "proximal", "bound", "optimistic"}, \
-default="auto"
+    step_rule : {"auto", "pegasos", "norma", "zhang", "adaptive", "proximal", "bound", \
+"optimistic"}, a spec of one such as "zhang(eta=0.1)", or a rule of one's own, default="auto"
         The lengths of the steps, see ``gapsvm.solvers.subgradient.rules``.  The norms that some
-        need are the largest so far.  "auto" is proximal, and sgd for the losses of ``OnlineSVR``
+        need are the largest so far.  "auto" is proximal, and zhang for the losses of ``OnlineSVR``
         that are not squared.
     batch_size : int, default=1
         Consecutive rows that step together; the last ones of a call may be fewer, or all there are.
@@ -171,7 +171,7 @@ default="auto"
     fit_intercept : bool, default=True
         The intercept takes the step of the weights and is not shrunk.
     horizon : int, default=100000
-        Steps foreseen, for the rules norma, sgd and bound.
+        Steps foreseen, for the rules norma, zhang and bound.
     random_state : int, RandomState or None, default=None
         Of the order in which ``fit`` goes through the rows.  ``partial_fit`` takes them as they
         come, and warns where they look sorted by label.
@@ -206,7 +206,7 @@ default="auto"
         loss: str = "hinge",
         *,
         lam: float = 1e-4,
-        rule: str = "auto",
+        step_rule: Any = "auto",
         batch_size: int = 1,
         average: str | None = "tail",
         projection: bool | float | str = "auto",
@@ -216,7 +216,7 @@ default="auto"
     ) -> None:
         self.loss = loss
         self.lam = lam
-        self.rule = rule
+        self.step_rule = step_rule
         self.batch_size = batch_size
         self.average = average
         self.projection = projection
@@ -324,7 +324,7 @@ class OnlineSVR(RegressorMixin, _OnlineModel):
         epsilon: float = 0.0,
         loss: str = "epsilon_insensitive",
         lam: float = 1e-4,
-        rule: str = "auto",
+        step_rule: Any = "auto",
         batch_size: int = 1,
         average: str | None = "tail",
         projection: bool | float | str = "auto",
@@ -335,7 +335,7 @@ class OnlineSVR(RegressorMixin, _OnlineModel):
         self.epsilon = epsilon
         self.loss = loss
         self.lam = lam
-        self.rule = rule
+        self.step_rule = step_rule
         self.batch_size = batch_size
         self.average = average
         self.projection = projection

@@ -172,7 +172,7 @@ def watched(
     state = solver.init(problem, backend, np.random.default_rng(list(key)))
     for steps in at:
         run_to(solver, problem, state, steps, bench)
-        w = state.scalars[0] * state.v
+        w = state.weights.w
         yield Look(state.steps, w, primal(problem, w, backend), state)
 
 

@@ -3,28 +3,40 @@
 J(b) = min_w P(w, b) is convex, and −J′(b) = (1/S) Σ s_i σ_i α_i at the inner optimum: its sign says
 on which side of b the best one lies.  An inner solver minimises over w while b is held; b moves
 when the sign is certain, or when the inner solver has had its passes, and w and α go on from where
-they are.
+they are.  The search speaks to the inner solver by methods alone, those of ``HoldsBias``.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
 from gapsvm.backends import Backend
 from gapsvm.problems.linear import Iterate, LinearProblem
 from gapsvm.registry.storable import storable
-from gapsvm.solvers.sdca.serial import SDCA, SDCAState
-from gapsvm.solvers.subgradient.solver import Subgradient, SubgradientState
+from gapsvm.solvers.base import refusal_of
+from gapsvm.solvers.subgradient.solver import Subgradient
 from gapsvm.solvers.trace import Progress
 
-_OLD_VISITS = 1e-3
-"""What the visits of a row count for when b has moved since."""
 _SAME_WAY = 3
 """After so many moves towards one end of the bracket, that end is tried again."""
+
+
+@runtime_checkable
+class HoldsBias(Protocol):
+    """What the search needs of an inner solver, beyond what every solver offers."""
+
+    def with_bias(self, problem: LinearProblem, state: Any, bias: float) -> Any:
+        """The state with b held there; what was learnt at another b may count less."""
+
+    def known_gap(self, state: Any) -> float:
+        """Of the inner problem, where it is known at this moment; infinite where it is not."""
+
+    def no_inner(self) -> str:
+        """Why the solver cannot be an inner one as it is set up; empty if it can."""
 
 
 def _nothing() -> Any:
@@ -64,7 +76,7 @@ class OuterBias:
 
     Parameters
     ----------
-    inner : Subgradient or SDCA
+    inner : Subgradient, SDCA, or any solver that can hold a bias (``HoldsBias``)
     passes : float
         After so many, b moves by the sign of the slope at hand.  Each such move doubles them: the
         closer b is, the more exact the slope has to be.  SDCA knows its gap, and is mostly certain
@@ -76,23 +88,26 @@ class OuterBias:
 
     def __post_init__(self) -> None:
         inner = self.inner
-        if type(inner) not in (Subgradient, SDCA):
-            raise TypeError(f"OuterBias is around Subgradient or SDCA, not {type(inner).__name__}")
+        if not isinstance(inner, HoldsBias):
+            raise TypeError(
+                "OuterBias is around a solver that can hold a bias, such as Subgradient or SDCA, "
+                f"not {type(inner).__name__}"
+            )
         if not 0 < self.passes < math.inf:
             raise ValueError(f"passes must be positive and finite, got {self.passes!r}")
-        if isinstance(inner, Subgradient):
-            if inner.rule == "optimistic":
-                raise ValueError("OuterBias holds the bias, but 'optimistic' starts it anew")
-            if inner.stop != "gap":
-                raise ValueError("the inner solver of OuterBias must not end by itself: stop='gap'")
-            if inner.bias_step != "gradient":
-                raise ValueError("OuterBias holds the bias: the inner solver takes no bias_step")
+        if inner.no_inner():
+            raise ValueError(inner.no_inner())
+
+    def refusal(self, problem: LinearProblem) -> str:
+        """What the problem lacks for this solver to work; empty if nothing."""
+        if not isinstance(problem, LinearProblem) or problem.bias != "free":
+            bias = getattr(problem, "bias", "none")
+            return f"OuterBias is for a free bias; this one is {bias!r}"
+        return refusal_of(self.inner, problem.without_bias)
 
     def init(
         self, problem: LinearProblem, backend: Backend, rng: np.random.Generator
     ) -> OuterBiasState:
-        if problem.bias != "free":
-            raise ValueError(f"OuterBias is for a free bias; this one is {problem.bias!r}")
         bias = problem.bias_at_zero
         spread = float(np.mean(np.abs(problem.t - problem.sign * bias)))
         state = OuterBiasState(
@@ -112,7 +127,10 @@ class OuterBias:
         while state.inner.rows_visited < end:
             rows = min(end, state.look_at) - state.inner.rows_visited
             state.inner = self.inner.advance(problem.without_bias, state.inner, backend, rows)
-            if state.inner.rows_visited >= state.look_at or _gap(state.inner) < math.inf:
+            if (
+                state.inner.rows_visited >= state.look_at
+                or self.inner.known_gap(state.inner) < math.inf
+            ):
                 self._look(problem, state)
                 state.look_at = state.inner.rows_visited + problem.n_rows
         return state
@@ -124,7 +142,9 @@ class OuterBias:
         span = state.high - state.low
         if pull == 0.0 or span <= 1e-12 * (1.0 + abs(state.bias)):
             return
-        reach = _gap(state.inner) / abs(pull)  # no better b lies farther back than that
+        reach = self.inner.known_gap(state.inner) / abs(
+            pull
+        )  # no better b lies farther back than that
         if not reach <= 0.25 * min(span, state.step):
             if state.inner.rows_visited - state.moved_at < state.passes * problem.n_rows:
                 return
@@ -148,24 +168,8 @@ class OuterBias:
 
     def _hold(self, problem: LinearProblem, state: OuterBiasState) -> None:
         """Put b where the inner steps read it; what was learnt at another b counts less."""
-        inner = state.inner
-        state.moved_at = inner.rows_visited
-        if isinstance(inner, SubgradientState):
-            inner.scalars[2] = state.bias
-            inner.table[0::4] *= _OLD_VISITS
-            inner.table[1::4] *= _OLD_VISITS
-        else:
-            rows = np.flatnonzero(np.broadcast_to(problem.weight, problem.n_rows))
-            state.inner = SDCAState(
-                table=inner.table,
-                w=inner.w,
-                bias=state.bias,
-                centre=state.bias,
-                order=rows.astype(np.uint32),
-                seed=inner.seed,
-                active=rows.size,
-                rows_visited=inner.rows_visited,
-            )
+        state.moved_at = state.inner.rows_visited
+        state.inner = self.inner.with_bias(problem.without_bias, state.inner, state.bias)
 
     def iterate(self, problem: LinearProblem, state: OuterBiasState) -> Iterate:
         found = self.inner.iterate(problem.without_bias, state.inner)
@@ -178,12 +182,6 @@ class OuterBias:
 
     def progress(self, problem: LinearProblem, state: OuterBiasState) -> Progress:
         return Progress(state.inner.rows_visited)
-
-
-def _gap(inner: Any) -> float:
-    """Of the inner problem, where it is known: when SDCA has just screened all rows."""
-    known = isinstance(inner, SDCAState) and inner.hint == inner.screened
-    return float(inner.screened) if known else math.inf
 
 
 def _pull(problem: LinearProblem, alpha: Any) -> float:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import pairwise
 from typing import Any, Literal
 
@@ -24,20 +23,25 @@ from gapsvm.problems.limits import check_lam, check_responses, check_square
 from gapsvm.problems.linear import Bias
 from gapsvm.rows.matrix import Rows, checked_rows
 from gapsvm.solvers.row_order import one_pass
-from gapsvm.solvers.subgradient.rules import RULES, Scale, damped
-from gapsvm.solvers.subgradient.solver import (
-    Subgradient,
-    SubgradientState,
-    limit_of_bias,
-    stiffness_of,
+from gapsvm.solvers.subgradient import optimistic
+from gapsvm.solvers.subgradient.averages import LastIterate
+from gapsvm.solvers.subgradient.balls import limit_of_bias, stiffness_of
+from gapsvm.solvers.subgradient.rules import (
+    OptimisticRule,
+    Scale,
+    StepRule,
+    damped,
+    get_step_rule,
+    needs_ball,
 )
+from gapsvm.solvers.subgradient.solver import Subgradient
+from gapsvm.solvers.subgradient.state import Course, ScaledWeights
 from gapsvm.types.curves import FiveNumbers
 from gapsvm.types.matrices import CSR, Dense
 
-STREAM_RULES = (*RULES, "optimistic")
 STREAM_AVERAGES = (None, "uniform", "tail", "decaying")
 HORIZON = 100_000
-"""Steps that the rules norma, sgd and bound foresee."""
+"""Steps that the rules norma, zhang and bound foresee."""
 _FIRST_WINDOW, _LAST_WINDOW, _GROWTH = 32, 1 << 16, 1.25
 _ONE = np.ones(1)
 _OVERFLOW = (
@@ -66,8 +70,8 @@ class OnlineLearner:
         Of a margin loss: two share one function, more have one each against the rest.
     n_features : int
         Columns; see ``grow``.
-    rule : one of ``STREAM_RULES``, or "auto"
-        "auto": proximal; for responses and losses of bounded slope sgd, whose steps are shorter.
+    step_rule : name or spec of ``STEP_RULES``, a ``StepRule``, or "auto"
+        "auto": proximal; for responses and losses of bounded slope zhang, whose steps are shorter.
     batch_size : int
         Rows of a step; what is left at the end of a call is a smaller batch.
     average : None, "uniform", "tail" or "decaying"
@@ -88,7 +92,7 @@ class OnlineLearner:
         *,
         n_classes: int | None = None,
         n_features: int = 0,
-        rule: str = "auto",
+        step_rule: str | StepRule = "auto",
         batch_size: int = 1,
         average: str | None = None,
         projection: bool | float | Literal["auto"] = "auto",
@@ -108,18 +112,18 @@ class OnlineLearner:
             raise ValueError(f"loss {loss.name!r} is for {loss.kind}s; n_classes is {n_classes}")
         if n_classes is not None and n_classes < 2:
             raise ValueError(f"a classifier needs two classes, got {n_classes}")
-        slope = _largest_slope(loss)
-        if rule == "auto":
-            rule = "sgd" if loss.kind == "response" and slope < math.inf else "proximal"
+        bounded = math.isfinite(loss.curve.largest_slope)
+        if step_rule == "auto":
+            step_rule = "zhang" if loss.kind == "response" and bounded else "proximal"
         if projection == "auto":
-            projection = rule not in ("pegasos", "norma", "sgd") or math.isinf(slope)
+            projection = needs_ball(get_step_rule(step_rule)) or not bounded
         self.loss, self.lam, self.n_classes, self.bias = loss, float(lam), n_classes, bias
         self.bias_ratio = float(bias_scale) ** 2 if bias == "penalized" else 1.0
         self.solver = Subgradient(
             batch_size,
             projection,
             average,  # type: ignore[arg-type]
-            rule=rule,
+            step_rule=step_rule,
             horizon=horizon,
         )
         self.n_features = n_features
@@ -134,19 +138,10 @@ class OnlineLearner:
         self.largest_target = 1.0 if loss.kind == "margin" else 0.0
         self._counted = self._error_sum = self._loss_sum = 0.0
 
-    def _begin(self) -> SubgradientState:
-        d, average = self.n_features, self.solver.average
-        empty = np.empty(0)
-        return SubgradientState(
-            table=empty,
-            v=np.zeros(d),
-            u=np.zeros(d if average is not None else 0),
-            scalars=np.array([1.0, 0.0, 0.0, 0.0, 1.0, 0.0]),
-            order=empty,
-            seed=empty,
-            earlier=np.zeros(d + 1 if average == "tail" else 0),
-            R=min(1.0, 1.0 / math.sqrt(self.lam)),
-        )
+    def _begin(self) -> Course:
+        d, average = self.n_features, self.solver.average_object
+        weights = ScaledWeights.at_zero(d, summed=average.summed)
+        return Course(weights=weights, kept=average.begin(d), R=min(1.0, 1.0 / math.sqrt(self.lam)))
 
     # -- what has been learnt ----------------------------------------------------------------------
 
@@ -156,16 +151,14 @@ class OnlineLearner:
         A mean is one of the iterates that steps were made from; the first is zero, so that after
         a single step there is nothing to average, and the iterate it led to is given.
         """
-        outputs = [self._output(state) for state in self.states]
-        coef = np.stack([w for w, _ in outputs])
-        intercept = np.array([bias for _, bias in outputs])
-        if not (np.isfinite(coef).all() and np.isfinite(intercept).all()):
+        points = np.stack([self._output(state) for state in self.states])
+        if not np.isfinite(points).all():
             raise ValueError(_OVERFLOW)
-        return coef, intercept
+        return points[:, :-1].copy(), points[:, -1].copy()
 
-    def _output(self, state: SubgradientState) -> tuple[Any, float]:
-        solver = self.solver if state.steps > 1 else replace(self.solver, average=None)
-        return solver._output(state)
+    def _output(self, state: Course) -> Any:
+        average = self.solver.average_object if state.steps > 1 else LastIterate()
+        return average.output(state.kept, state.weights, state.run)
 
     @property
     def progressive_error(self) -> float:
@@ -197,11 +190,8 @@ class OnlineLearner:
             return
         self.n_features = n_features
         for state in self.states:
-            state.v = _longer(state.v, more)
-            if state.u.size or self.solver.average is not None:
-                state.u = _longer(state.u, more)
-            if self.solver.average == "tail":
-                state.earlier = np.append(_longer(state.earlier[:-1], more), state.earlier[-1])
+            state.weights.widen(more, summed=self.solver.average_object.summed)
+            state.kept.widen(more)
         self.sigma2_estimate.grow(more)
 
     def learn(
@@ -308,15 +298,16 @@ class OnlineLearner:
     def _scale(self) -> Scale:
         """As in ``Subgradient``, with the maxima so far in the place of those of all rows."""
         ball = self._radius()
-        slope = _largest_slope(self.loss)
-        if math.isinf(slope) and isinstance(self.loss.curve, FiveNumbers):
-            slope = (self.largest_target + self.longest * ball) / self.loss.curve.gamma
+        curve = self.loss.curve
+        slope = curve.largest_slope
+        if math.isinf(slope):
+            slope = curve.slope_within(self.longest * ball, self.largest_target)
         G = self.longest * slope + self.lam * ball
         return Scale(self.lam, G or 1.0, ball, self.solver.horizon or HORIZON)
 
     def _steps(
         self,
-        state: SubgradientState,
+        state: Course,
         rows: Rows,
         table: Any,
         batches: Any,
@@ -325,21 +316,18 @@ class OnlineLearner:
         margins: Any,
     ) -> int:
         """Some of the steps; returns how many."""
-        solver, backend = self.solver, get_backend("cpu")
-        optimistic = solver.rule == "optimistic"
-        if optimistic:
+        solver, backend, weights = self.solver, get_backend("cpu"), state.weights
+        rule, average = solver.rule_object, solver.average_object
+        guesses_R = isinstance(rule, OptimisticRule)
+        if guesses_R:
             scale = scale._replace(R=state.R)
-        steps = min(len(batches), solver._steps_to_window(state))
-        rates = solver._rule().rates(
-            scale, state.steps - state.phase, steps, state.curvature, backend
-        )
-        if not (solver.projection or optimistic):
+        count = min(len(batches), average.wait(state.kept, weights, state.run))
+        rates = rule.rates(scale, state.run.steps_in_phase, count, state.curvature, backend)
+        if not (solver.projection or guesses_R):
+            radius = math.inf
             square = self.longest**2 + (0.0 if self.bias == "none" else self.bias_ratio)
             rates = damped(rates, stiffness_of(self.loss.curve, 1.0, square))
-        decay = 1.0 - rates.eta * (self.lam + rates.kappa)
-        past = 0.9 if solver.average == "decaying" else 1.0
-        leave_at = state.R if optimistic else math.inf
-        radius = radius if solver.projection or optimistic else math.inf
+        leave_at = state.R if guesses_R else math.inf
         bias_norm = 1.0 / self.bias_ratio if self.bias == "penalized" else 0.0
         if self.bias == "free" and radius < math.inf:
             bias_norm = limit_of_bias(radius, self.largest_target, self.longest)
@@ -348,32 +336,30 @@ class OnlineLearner:
                 rows.view,
                 self.loss.curve,
                 table,
-                batches[:steps],
+                batches[:count],
                 rates.eta,
-                decay,
+                1.0 - rates.eta * (self.lam + rates.kappa),
                 self.bias == "penalized",
-                past,
-                1.0 - past if solver.average == "decaying" else 1.0,
+                average.past,
+                average.share,
                 0.0 if self.bias == "none" else self.bias_ratio,
                 bias_norm,
                 radius,
                 leave_at,
-                state.v,
-                state.u,
-                state.scalars,
+                weights.v,
+                weights.u,
+                weights.scalars,
                 margins,
             )
         )
-        state.steps += done
-        state.rows_visited += done * batches.shape[1]
+        state.run.steps += done
         state.curvature = rates.curvature
-        square = max(0.0, float(state.scalars[1]))  # a sum of changes: of a tiny w it is rounding
-        if math.sqrt(square) * abs(state.scalars[0]) >= leave_at:
-            solver._grow(state)
+        if isinstance(rule, OptimisticRule) and weights.length >= leave_at:
+            optimistic.begin_phase(state, rule)
         return done
 
     def _check_finite(self, margins: Any) -> None:
-        sound = all(np.isfinite(state.scalars).all() for state in self.states)
+        sound = all(state.weights.are_finite for state in self.states)
         if not (sound and np.isfinite(margins).all()):
             raise ValueError(_OVERFLOW)
 
@@ -446,11 +432,6 @@ class TopEigenvalue:
         self.product = np.zeros_like(self.product)
         self.mass, self.rows = 0.0, 0
         self.window = min(_LAST_WINDOW, math.ceil(_GROWTH * self.window))
-
-
-def _largest_slope(loss: Loss) -> float:
-    curve = loss.curve
-    return max(curve.hi, -curve.lo) if isinstance(curve, FiveNumbers) else 1.0
 
 
 def _longer(array: Any, more: int) -> Any:

@@ -26,12 +26,13 @@ from gapsvm.solvers.newton.newton import Newton
 from gapsvm.solvers.newton.normal_equations import one_blas_thread
 from gapsvm.solvers.sdca.accelerated import AcceleratedSDCA
 from gapsvm.solvers.sdca.serial import SDCA
+from gapsvm.solvers.subgradient.rules import get_step_rule, needs_ball
 from gapsvm.solvers.subgradient.solver import Subgradient
 from gapsvm.solvers.trace import Callback, Checkpoint, Record, Result, Status
 from gapsvm.system.cores import at_most_cores
 from gapsvm.types.curves import Logit
 
-SUBGRADIENT = ("pegasos", "norma", "sgd", "adaptive", "proximal", "optimistic")
+SUBGRADIENT = ("pegasos", "norma", "zhang", "adaptive", "proximal", "optimistic")
 METHODS = ("auto", "sdca", "accelerated", "interior", *SUBGRADIENT)
 PRIMAL = "primal"
 """auto, among the methods that work on w: interior point for few features, else Pegasos."""
@@ -66,7 +67,7 @@ class Options:
         Rows that step together, for the methods sdca (which auto then means) and pegasos.  "auto":
         for sdca as many as the data allow, for auto whatever ends first, which is one at a time
         unless a rule other than "safe" asks for batches.
-    rule : one of ``RULES``
+    rule : one of ``BATCH_RULES``
         How rows that step together share the way, see ``MiniBatchSDCA``.
     tol : float
         Certified gap to reach, relative to P₀, the objective at w = 0 and the best bias.
@@ -196,13 +197,12 @@ _NAMES = {
 
 def subgradient(method: str, batch_size: int, **options: Any) -> Subgradient:
     """The subgradient method of that name; the rules that are made for a ball get one."""
-    ball = method not in ("pegasos", "norma", "sgd")
-    return Subgradient(batch_size, ball, rule=method, **options)
+    return Subgradient(batch_size, needs_ball(get_step_rule(method)), step_rule=method, **options)
 
 
 def _name_of(solver: Any) -> str:
-    if isinstance(solver, Subgradient) and isinstance(solver.rule, str):
-        return solver.rule
+    if isinstance(solver, Subgradient) and isinstance(solver.step_rule, str):
+        return solver.step_rule
     return _NAMES.get(type(solver), type(solver).__name__)
 
 

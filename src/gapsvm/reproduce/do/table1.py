@@ -62,7 +62,7 @@ def measure(cell: RunCell, bench: Bench) -> list[Row]:
             "best": f"{min(values):.7g}",
             "passes_to_99": "" if reached is None else reached,
             "last": f"{values[-1]:.7g}",
-            "phases": end.phases,
+            "phases": end.run.phases,
             "radius": f"{end.R:.6g}",
             "long_rows": f"{long_rows(problem):.4f}",
             "optimum": best,

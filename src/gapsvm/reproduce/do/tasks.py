@@ -99,8 +99,8 @@ def solver_of(cell: RunCell) -> Subgradient:
     As printed, w starts at zero again when R grows; ``kept``, which the bound allows, it stays.
     """
     horizon = cell.passes * cell.train // cell.k
-    rule = "optimistic" if cell.method == "kept" else cell.method
-    return Subgradient(cell.k, True, rule=rule, horizon=horizon, keep_w=cell.method == "kept")
+    step_rule = "optimistic(keep_w=true)" if cell.method == "kept" else cell.method
+    return Subgradient(cell.k, True, step_rule=step_rule, horizon=horizon)
 
 
 def every_pass(cell: RunCell, task: Task, bench: Bench) -> Iterator[Look]:

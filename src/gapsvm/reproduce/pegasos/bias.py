@@ -61,7 +61,7 @@ TREATMENTS = {
     "gradient": Treatment("2  gradient", _pegasos(), style.ORANGE),
     "gradient, proximal": Treatment(
         "2  gradient, proximal steps",
-        _pegasos(rule="proximal", projection=True),
+        _pegasos(step_rule="proximal", projection=True),
         style.ORANGE,
         dashes="--",
     ),

@@ -50,7 +50,7 @@ def timed(
         while state.rows_visited < visits:
             solver.advance(problem, state, backend, visits - state.rows_visited)
         seconds += time.thread_time() - started
-        w = state.w if method == "sdca" else state.scalars[0] * state.v
+        w = state.w if method == "sdca" else state.weights.w
         yield Point(seconds, w, state.rows_visited)
         started = time.thread_time()
 

@@ -31,7 +31,7 @@ from gapsvm.reproduce.linear import (
     watched,
 )
 from gapsvm.reproduce.pegasos.tasks import BY_NAME, PAPER, task_of
-from gapsvm.solvers.subgradient.rules import ConstantRule
+from gapsvm.solvers.subgradient.rules import ZhangRule
 from gapsvm.solvers.subgradient.solver import Subgradient
 
 LAM = 2e-4
@@ -85,8 +85,8 @@ def solver_of(method: str, steps: int) -> Subgradient:
     if method == "pegasos":
         return Subgradient(projection=True)
     if method == "norma":
-        return Subgradient(rule="norma", horizon=steps)
-    return Subgradient(rule=ConstantRule(ETAS[METHODS.index(method) - 2]))
+        return Subgradient(step_rule="norma", horizon=steps)
+    return Subgradient(step_rule=ZhangRule(ETAS[METHODS.index(method) - 2]))
 
 
 def measure(cell: RateCell, bench: Bench) -> list[Row]:

@@ -37,7 +37,7 @@ from gapsvm.solvers.trace import Progress
 
 Rule = Literal["naive", "safe", "aggressive", "exact"]
 Form = Literal["auto", "unit", "rows", "tight"]
-RULES = ("naive", "safe", "aggressive", "exact")
+BATCH_RULES = ("naive", "safe", "aggressive", "exact")
 _FORMS = {
     "naive": ("rows",),
     "safe": ("tight", "rows", "unit"),
@@ -138,8 +138,8 @@ class MiniBatchSDCA:
     bias: float = 0.0
 
     def __post_init__(self) -> None:
-        if self.rule not in RULES:
-            raise ValueError(f"unknown rule {self.rule!r}; choose one of {', '.join(RULES)}")
+        if self.rule not in BATCH_RULES:
+            raise ValueError(f"unknown rule {self.rule!r}; choose one of {', '.join(BATCH_RULES)}")
         if self.form != "auto" and self.form not in _FORMS[self.rule]:
             forms = ", ".join(("auto", *_FORMS[self.rule]))
             raise ValueError(f"rule {self.rule!r} has the forms {forms}, not {self.form!r}")

@@ -320,6 +320,28 @@ class SDCA:
         state.position = state.kept = 0
         state.worst = state.gap_sum = 0.0
 
+    def no_inner(self) -> str:
+        """Nothing speaks against it as the inner solver of ``OuterBias``."""
+        return ""
+
+    def with_bias(self, problem: LinearProblem, state: SDCAState, bias: float) -> SDCAState:
+        """α and w with b held there: which rows matter there is not known yet."""
+        order = _rows_with_weight(problem)
+        return SDCAState(
+            table=state.table,
+            w=state.w,
+            bias=bias,
+            centre=bias,
+            order=order,
+            seed=state.seed,
+            active=order.size,
+            rows_visited=state.rows_visited,
+        )
+
+    def known_gap(self, state: SDCAState) -> float:
+        """When all rows have just been screened; else infinite."""
+        return state.screened if state.hint == state.screened else math.inf
+
     def iterate(self, problem: LinearProblem, state: SDCAState) -> Iterate:
         return Iterate(state.w.astype(np.float64), state.bias, state.table[::4].copy())
 

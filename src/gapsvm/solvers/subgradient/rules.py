@@ -2,18 +2,22 @@
 
 v_t is the batch mean of a*(z_i)x̃_i.  With constant G and R the sequences do not depend on the data,
 so a rule computes them for a chunk of steps at once and one kernel serves all.  A new rule is a
-class with ``rates`` and a line in ``RULES``.
+class with ``rates`` and a line in ``STEP_RULES``; one of a user's own is an object, wherever its
+class is (``@storable`` above ``@dataclass`` lets checkpoints hold it), or is added with
+``STEP_RULES.add``.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
 from gapsvm.backends import Backend
+from gapsvm.registry import Registry
+from gapsvm.registry.storable import storable
 from gapsvm.theory import do_theorem2_tau
 
 
@@ -48,8 +52,13 @@ def damped(rates: Rates, stiffness: float) -> Rates:
     return rates._replace(eta=rates.eta / (1.0 + stiffness * rates.eta))
 
 
+@runtime_checkable
 class StepRule(Protocol):
-    """A frozen dataclass of parameters."""
+    """A frozen dataclass of parameters.
+
+    Two facts about it are asked for where it states them, as class attributes: ``needs_ball`` (its
+    theorem is about iterates in a ball) and ``needs_lam`` (its steps are a share of 1/λ).
+    """
 
     def rates(
         self, scale: Scale, first: int, steps: int, curvature: float, backend: Backend
@@ -57,29 +66,35 @@ class StepRule(Protocol):
         """The rates of steps first + 1, …, first + steps."""
 
 
-def check_curvature(lam: float, rule: str) -> None:
-    """For the rules whose step is a share of 1/λ."""
-    if lam == 0:
-        raise ValueError(
-            f"rule {rule!r} divides by lam, which is 0; choose one of {', '.join(WITHOUT_LAM)}"
-        )
+def needs_ball(rule: Any) -> bool:
+    """Whether the theorem of a rule, or of what makes one, is about iterates in a ball."""
+    return bool(getattr(rule, "needs_ball", False))
+
+
+def needs_lam(rule: Any) -> bool:
+    """Whether the steps of a rule, or of what makes one, are a share of 1/λ: none for λ = 0."""
+    return bool(getattr(rule, "needs_lam", False))
 
 
 def _times(first: int, steps: int) -> Any:
     return np.arange(first + 1, first + steps + 1, dtype=np.float64)
 
 
+@storable
 @dataclass(frozen=True)
 class PegasosRule:
     """η_t = 1/(λt): Pegasos, and Do's Algorithm 1."""
 
+    needs_ball: ClassVar[bool] = False
+    needs_lam: ClassVar[bool] = True
+
     def rates(
         self, scale: Scale, first: int, steps: int, curvature: float, backend: Backend
     ) -> Rates:
-        check_curvature(scale.lam, "pegasos")
         return Rates(1.0 / (scale.lam * _times(first, steps)), 0.0, 0.0)
 
 
+@storable
 @dataclass(frozen=True)
 class NormaRule:
     """η_t = p/(λ√t) (Pegasos §7.6).
@@ -90,16 +105,19 @@ class NormaRule:
 
     p: float | None = None
 
+    needs_ball: ClassVar[bool] = False
+    needs_lam: ClassVar[bool] = True
+
     def rates(
         self, scale: Scale, first: int, steps: int, curvature: float, backend: Backend
     ) -> Rates:
-        check_curvature(scale.lam, "norma")
         p = self.p if self.p is not None else 0.5 * math.sqrt(2.0 + 0.5 / math.sqrt(scale.horizon))
         return Rates(p / (scale.lam * np.sqrt(_times(first, steps))), 0.0, 0.0)
 
 
+@storable
 @dataclass(frozen=True)
-class ConstantRule:
+class ZhangRule:
     """η_t = η (Zhang 2004).
 
     eta : float, optional
@@ -107,6 +125,9 @@ class ConstantRule:
     """
 
     eta: float | None = None
+
+    needs_ball: ClassVar[bool] = False
+    needs_lam: ClassVar[bool] = False
 
     def rates(
         self, scale: Scale, first: int, steps: int, curvature: float, backend: Backend
@@ -116,9 +137,13 @@ class ConstantRule:
         return Rates(np.full(steps, min(eta, largest)), 0.0, 0.0)
 
 
+@storable
 @dataclass(frozen=True)
 class ProximalRule:
     """η_t = 1/(λ_{1:t} + τ_{1:t}), τ_t by balancing (Do's Algorithm 2, Strategy 1)."""
+
+    needs_ball: ClassVar[bool] = True
+    needs_lam: ClassVar[bool] = False
 
     def rates(
         self, scale: Scale, first: int, steps: int, curvature: float, backend: Backend
@@ -129,9 +154,13 @@ class ProximalRule:
         return Rates(1.0 / total, 0.0, float(total[-1]))
 
 
+@storable
 @dataclass(frozen=True)
 class BoundRule:
     """η_t = 1/(λt + τ), one τ, which minimises Theorem 2's bound (Do's Strategy 2)."""
+
+    needs_ball: ClassVar[bool] = True
+    needs_lam: ClassVar[bool] = False
 
     def rates(
         self, scale: Scale, first: int, steps: int, curvature: float, backend: Backend
@@ -145,9 +174,13 @@ class BoundRule:
         return Rates(1.0 / total, 0.0, float(total[-1]))
 
 
+@storable
 @dataclass(frozen=True)
 class AdaptiveRule:
     """Bartlett's Adaptive: the step is on ∇f_t(w) + τ_t w, η_t = 1/(λ_{1:t} + τ_{1:t})."""
+
+    needs_ball: ClassVar[bool] = True
+    needs_lam: ClassVar[bool] = False
 
     def rates(
         self, scale: Scale, first: int, steps: int, curvature: float, backend: Backend
@@ -158,14 +191,43 @@ class AdaptiveRule:
         return Rates(1.0 / total, np.diff(total, prepend=curvature) - scale.lam, float(total[-1]))
 
 
-RULES: dict[str, type] = {
-    "pegasos": PegasosRule,
-    "norma": NormaRule,
-    "sgd": ConstantRule,
-    "adaptive": AdaptiveRule,
-    "proximal": ProximalRule,
-    "bound": BoundRule,
-}
-"""Every rule by the name of its method; "optimistic" is ``proximal`` with a guessed R."""
-WITHOUT_LAM = ("proximal", "bound", "adaptive", "sgd")
-"""Those that work with λ = 0, in a ball."""
+@storable
+@dataclass(frozen=True)
+class OptimisticRule(ProximalRule):
+    """Do's Algorithm 3: the steps of ``ProximalRule`` with a guessed R, which grows by √2, and
+    starts anew, whenever ‖w‖ comes close to it (``gapsvm.solvers.subgradient.optimistic``).
+
+    Parameters
+    ----------
+    keep_w : bool
+        w stays when R grows, which the bound allows; as printed it starts at zero.
+    """
+
+    keep_w: bool = False
+
+    needs_ball: ClassVar[bool] = True
+    needs_lam: ClassVar[bool] = True
+
+
+STEP_RULES: Registry[StepRule] = Registry("step rule")
+"""Every rule by name; the parameters of what makes it are the rule's own."""
+STEP_RULES.add("pegasos", PegasosRule, "1/(λt)")
+STEP_RULES.add("norma", NormaRule, "p/(λ√t)")
+STEP_RULES.add("zhang", ZhangRule, "a constant")
+STEP_RULES.add("adaptive", AdaptiveRule, "Bartlett's: a proximal term in the step, too")
+STEP_RULES.add(
+    "proximal", ProximalRule, "1/(λt + τ_1 + … + τ_t), each τ balanced (Do, Algorithm 2)"
+)
+STEP_RULES.add("bound", BoundRule, "1/(λt + τ), one τ that minimises the bound (Do, Strategy 2)")
+STEP_RULES.add("optimistic", OptimisticRule, "proximal with a guessed radius (Do, Algorithm 3)")
+
+
+def get_step_rule(spec: str | StepRule) -> StepRule:
+    """The rule that a name, or a spec such as ``zhang(eta=0.1)``, describes; a rule is itself."""
+    if isinstance(spec, str):
+        return STEP_RULES.make(spec)
+    if not isinstance(spec, StepRule):
+        raise TypeError(
+            f"a step rule is a name or an object with rates(...), not {type(spec).__name__}"
+        )
+    return spec

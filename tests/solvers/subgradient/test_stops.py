@@ -11,6 +11,7 @@ from problems import matrix, objective, problem
 from gapsvm import InteriorPoint, LinearSVC, Status, Subgradient, get_loss, solve
 from gapsvm.backends import get_backend
 from gapsvm.problems.linear import LinearProblem
+from gapsvm.solvers.subgradient.stops import judging_rows
 from gapsvm.theory import pegasos_footnote1_rows, pegasos_lemma3_iterations
 from gapsvm.training.checkpoint import fingerprint, load_checkpoint, save_checkpoint
 
@@ -30,8 +31,8 @@ def least(p):
 
 
 def output_error(p, solver, state, best):
-    w, bias = solver._output(state)
-    return objective(p, w, bias) - best
+    point = solver.output(state)
+    return objective(p, point[:-1], point[-1]) - best
 
 
 def test_rows_that_tell_two_points_apart():
@@ -70,12 +71,12 @@ def test_two_attempts_keep_the_promise():
     R, good = math.sqrt(p.largest_sq_norm), 0
     for seed in range(20):
         state = solver.init(p, CPU, np.random.default_rng(seed))
-        assert state.promised_at == pegasos_lemma3_iterations(eps / 2, lam=0.2, R=R, delta=delta)
-        rows = solver._sample(p, state)
+        assert state.stop.due == pegasos_lemma3_iterations(eps / 2, lam=0.2, R=R, delta=delta)
+        rows = judging_rows(solver, p, state.run.key)
         assert len(rows) == pegasos_footnote1_rows(eps / 2, lam=0.2, R=R, delta=delta) < p.n_rows
         result = solve(p, solver, gap=-1.0, max_passes=1e9, seed=seed)
         assert result.status is Status.PROMISED
-        assert result.checkpoint.state.steps == state.promised_at
+        assert result.checkpoint.state.steps == state.stop.due
         good += output_error(p, solver, result.checkpoint.state, best) <= eps
     assert good >= 20 * 0.75 * (1 - delta) ** 2
 
@@ -92,14 +93,14 @@ def test_two_attempts_beat_one():
     errors, too_bad = [], np.zeros(2)
     for seed in range(200):
         states = [s.init(p, CPU, np.random.default_rng(seed)) for s in (plain, one, two)]
-        states[2].promised_at = T
+        states[2].stop.due = T
         path = []
         for _ in range(T):
             path.append(output_error(p, plain, states[0], best))
             plain.advance(p, states[0], CPU, 1)
         for solver, state in ((one, states[1]), (two, states[2])):
             solver.advance(p, state, CPU, T)
-        assert states[2].kept_promise
+        assert states[2].stop.promised
         pair = [output_error(p, s, state, best) for s, state in zip((one, two), states[1:])]
         assert pair[1] <= pair[0] + 1e-12  # all rows judge here
         assert min(abs(pair[1] - error) for error in path) <= 1e-9
@@ -118,13 +119,13 @@ def test_averages_are_judged_as_steps_double(rule, average, eps):
     """The last move of the judged objective is at most ε, and so is the error, for 20 seeds."""
     p = large(3000, 0.02)
     best, seen = least(p), []
-    solver = Subgradient(1, rule == "proximal", average, rule=rule, stop="sampled", eps=eps)
+    solver = Subgradient(1, rule == "proximal", average, step_rule=rule, stop="sampled", eps=eps)
     for seed in range(20):
         result = solve(p, solver, gap=-1.0, max_passes=1e6, seed=seed)
         assert result.status is Status.SETTLED
         assert result.gap > 0
         state = result.checkpoint.state
-        first = len(solver._sample(p, state))
+        first = len(judging_rows(solver, p, state.run.key))
         assert state.steps in (first * 2 ** np.arange(1, 20))
         seen.append(output_error(p, solver, state, best))
     assert max(seen) <= eps
@@ -174,8 +175,11 @@ def test_an_estimator_takes_it_without_a_warning():
         ({"average": "tail"}, "stop must be 'gap', or 'bound' or 'sampled' with eps > 0"),
         ({"eps": 0.1}, "needs average 'uniform', 'tail' or 'random': the output of None"),
         ({"eps": 0.1, "average": "decaying"}, "the output of 'decaying' goes up and down"),
-        ({"eps": 0.1, "average": "tail", "rule": "optimistic"}, "stops by itself"),
-        ({"eps": 0.1, "average": "random", "rule": "bound"}, "two attempts for rule='pegasos'"),
+        ({"eps": 0.1, "average": "tail", "step_rule": "optimistic"}, "stops by itself"),
+        (
+            {"eps": 0.1, "average": "random", "step_rule": "bound"},
+            "two attempts for step_rule",
+        ),
         ({"eps": 0.1, "average": "random", "sampler": "fixed"}, "no theorem is about sampler"),
     ],
 )

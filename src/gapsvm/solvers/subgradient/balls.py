@@ -1,0 +1,39 @@
+"""Balls: which one holds the minimum, and what keeps steps sound where there is none."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from gapsvm.losses.base import Curve
+from gapsvm.problems.linear import LinearProblem
+
+
+def ball_of_minimum(problem: LinearProblem) -> float:
+    """‖w*‖ is no larger: 1/√λ for the hinge (Pegasos, eq. 6), else √(2P₀/λ)."""
+    if problem.lam == 0:
+        return math.inf
+    if problem.loss.name == "hinge":
+        return 1.0 / math.sqrt(problem.lam)
+    return math.sqrt(2.0 * problem.primal_at_zero / problem.lam) or 1.0
+
+
+def limit_of_bias(R: float, largest_target: float, longest: float) -> float:
+    """How far from 0 the best free bias for a w of ‖w‖ ≤ R may be, as ``bias_norm`` of a step.
+
+    It is at most max|t| + R·max‖x‖, and a step of 1/(λt) would throw it far beyond.
+    """
+    reach = largest_target + R * longest
+    return -1.0 / (reach * reach) if reach else 0.0
+
+
+def stiffness_of(curve: Curve, heaviest: float, square: float) -> float:
+    """L of ``rules.damped``: s(‖x‖² + ρ)·(φ″ at most) where slopes are unbounded; 0 elsewhere."""
+    if math.isfinite(curve.largest_slope):
+        return 0.0
+    return heaviest * square * curve.slope_within(1.0, 0.0)
+
+
+def heaviest_of(problem: Any) -> float:
+    """The largest s_i, where their mean is 1."""
+    return float(problem.weight.max()) * problem.n_rows / problem.total_weight

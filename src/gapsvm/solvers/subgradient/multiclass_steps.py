@@ -1,0 +1,104 @@
+"""Subgradient steps for several classes at once: Pegasos §5 with the rules of the binary solver.
+
+    W ← Π[(1 − η_t(λ + κ_t))W + η_t·(mean of s_i x_i (e_{y_i} − a*(z_i))ᵀ over the batch)]
+
+a* is the maximiser of the loss: the class that violates most, or the probabilities.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gapsvm.backends import Backend
+from gapsvm.problems.multiclass import MulticlassIterate, MulticlassProblem
+from gapsvm.solvers.subgradient.balls import heaviest_of
+from gapsvm.solvers.subgradient.rules import OptimisticRule
+from gapsvm.solvers.subgradient.state import ScaledWeights
+from gapsvm.solvers.subgradient.steps import Stretch, steps_of
+
+
+@steps_of.register(MulticlassProblem)
+@dataclass(frozen=True)
+class MulticlassSteps:
+    """w is W with the weights of the constant feature as its last row, all in one vector; the table
+    has (visits, Σ a*) for each row.
+
+    The certificate takes A_i as the mean of a*(z_i) over the visits of row i, for a row never
+    visited e_y (hinge) or the uniform distribution (log-loss).
+    """
+
+    problem: MulticlassProblem
+
+    @property
+    def size(self) -> int:
+        return (self.problem.n_features + 1) * self.problem.n_classes
+
+    @property
+    def radius(self) -> float:
+        return math.inf
+
+    @property
+    def ball_of_minimum(self) -> float:
+        """√(P₀/λ) (docs/design.md)."""
+        return math.sqrt(self.problem.primal_at_zero / self.problem.lam) or 1.0
+
+    @property
+    def stiffness(self) -> float:
+        return 0.0
+
+    def longest_pull(self, ball: float) -> float:
+        """√2·(longest row), since ‖e_y − a‖² ≤ 2."""
+        problem = self.problem
+        longest = math.sqrt(float(np.max(problem.rows.sq_norms, initial=0.0)) + problem.bias_ratio)
+        return max(heaviest_of(problem), 1.0) * math.sqrt(2.0) * longest
+
+    def refusal(self, solver: Any) -> str:
+        if isinstance(solver.rule_object, OptimisticRule):
+            return "step_rule='optimistic' is for a LinearProblem; try 'proximal'"
+        if solver.stop != "gap":
+            return f"stop={solver.stop!r} is for a LinearProblem"
+        if solver.bias_step != "gradient":
+            return "bias_step is for a free bias, which a MulticlassProblem has not"
+        return "single is for a LinearProblem" if solver.single else ""
+
+    def table(self) -> Any:
+        return np.zeros((self.problem.n_rows, 1 + self.problem.n_classes))
+
+    def forget_pulls(self, table: Any) -> None:
+        table[:] = 0.0
+
+    def take(self, stretch: Stretch, weights: ScaledWeights, table: Any, backend: Backend) -> int:
+        problem, shape = self.problem, (-1, self.problem.n_classes)
+        backend.multiclass_steps(
+            problem.rows.view,
+            problem.curve,
+            problem.y,
+            problem.weight * (problem.n_rows / problem.total_weight),
+            stretch.batches,
+            stretch.eta,
+            stretch.decay,
+            stretch.past,
+            stretch.share,
+            problem.bias_scale,
+            stretch.radius,
+            table,
+            weights.v.reshape(shape),
+            weights.u.reshape(shape),
+            weights.scalars,
+        )
+        return len(stretch.batches)
+
+    def iterate(self, point: Any, table: Any) -> MulticlassIterate:
+        problem = self.problem
+        W, visits = point[:-1].reshape(-1, problem.n_classes), table[:, 0]
+        A = table[:, 1:] / np.maximum(visits, 1.0)[:, None]
+        never = np.flatnonzero(visits == 0)
+        if problem.curve.temperature > 0:
+            A[never] = 1.0 / problem.n_classes
+        else:
+            A[never, problem.y[never]] = 1.0
+        return MulticlassIterate(W[:-1].copy(), problem.bias_scale * W[-1], A, try_others=True)
