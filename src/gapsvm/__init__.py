@@ -42,6 +42,8 @@ _HOME = {
     "Bundle": "gapsvm.solvers.bundle.bundle",
     "STEP_RULES": "gapsvm.solvers.subgradient.rules",
     "OuterBias": "gapsvm.solvers.outer_bias",
+    "ChainProblem": "gapsvm.problems.structured.chain",
+    "FrankWolfe": "gapsvm.solvers.frank_wolfe.solver",
 }
 
 __all__ = [*_HOME, "__version__", "datasets"]

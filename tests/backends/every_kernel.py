@@ -21,6 +21,8 @@ import scipy.sparse as sp
 
 from gapsvm import (
     SDCA,
+    ChainProblem,
+    FrankWolfe,
     InteriorPoint,
     LinearProblem,
     MiniBatchSDCA,
@@ -96,6 +98,8 @@ def chains(X: Any) -> None:
         else:
             rest = np.ones(10), room, np.empty((24, K)), edges.copy(), values
             cpu.chain_marginals(*chosen, truth, *rest)
+    problem = ChainProblem(X, starts, np.arange(N) % K, K, 0.1)
+    solve(problem, FrankWolfe(), gap=0.0, max_passes=3)
 
 
 JOBS = {

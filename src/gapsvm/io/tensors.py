@@ -23,6 +23,7 @@ from gapsvm.system.atomic import replacing
 _DTYPES = {
     "BOOL": np.dtype(np.bool_),
     "U8": np.dtype(np.uint8),
+    "U16": np.dtype("<u2"),
     "I32": np.dtype("<i4"),
     "U32": np.dtype("<u4"),
     "I64": np.dtype("<i8"),
@@ -51,7 +52,8 @@ def write_tensors(
 ) -> None:
     """Write arrays and texts; the file appears complete or not at all.
 
-    Arrays are bool, uint8 or 32 or 64 bits wide.  A SHA-256 of everything joins the metadata.
+    Arrays are bool, uint8, uint16 or 32 or 64 bits wide.  A SHA-256 of everything joins the
+    metadata.
     """
     arrays = {name: _storable(name, array) for name, array in tensors.items()}
     header: dict[str, Any] = {

@@ -1,6 +1,7 @@
 """The functions of the compiled backend, in one list."""
 
 from gapsvm.backends.numba.batch_bias import balanced_pulls, batch_bias_steps
+from gapsvm.backends.numba.chain_blocks import chain_block_steps
 from gapsvm.backends.numba.chains import chain_best, chain_marginals, chain_scores
 from gapsvm.backends.numba.evaluate import (
     column_order,
@@ -42,6 +43,7 @@ __all__ = [
     "batch_bias_steps",
     "block_steps",
     "chain_best",
+    "chain_block_steps",
     "chain_marginals",
     "chain_scores",
     "column_order",

@@ -1,0 +1,191 @@
+"""Chains of tokens: rows of a matrix with boundaries, and what weights say of their labels.
+
+A weight matrix W has K columns, a label each: first a row for each feature (emissions), then K rows
+of transitions, row a for the steps from label a; where features rate steps as well, K rows more for
+each feature.  A labelling y of a chain scores
+
+    Σ_t ⟨x_t, W[:d, y_t]⟩ + Σ_t T_t[y_{t−1}, y_t]      T_t = W[d:d+K] + Σ_j x_tj W[d+K+jK : d+2K+jK]
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from gapsvm.backends import Backend
+from gapsvm.rows.matrix import Rows
+
+MOST_LABELS = 1 << 16
+_VALUES = 1 << 21
+"""Numbers in the tables of one part of the chains: a part's tables stay in the caches."""
+
+_MOST_SUMS, _TOKENS = 8, 4096
+"""Sums over dense rows are taken in so many parts at most, of so many tokens or more."""
+
+
+@dataclass(frozen=True)
+class Chains:
+    """Rows, of which starts[i] … starts[i + 1] are the tokens of chain i, one at least."""
+
+    rows: Rows
+    starts: Any
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+    @cached_property
+    def lengths(self) -> Any:
+        return np.diff(self.starts).astype(np.int64)
+
+    @cached_property
+    def firsts(self) -> Any:
+        """The first token of each chain."""
+        return self.starts[:-1].astype(np.int64)
+
+    @cached_property
+    def later(self) -> Any:
+        """The tokens that are not the first of their chain."""
+        inside = np.ones(self.rows.shape[0], dtype=bool)
+        inside[self.firsts] = False
+        return np.flatnonzero(inside)
+
+    @cached_property
+    def owners(self) -> Any:
+        """The chain of each token."""
+        return np.repeat(np.arange(len(self)), self.lengths)
+
+    @property
+    def longest(self) -> int:
+        return int(self.lengths.max(initial=0))
+
+    @property
+    def everything(self) -> Any:
+        """All chains, as kernels number them."""
+        return np.arange(len(self), dtype=np.uint32)
+
+    def tokens(self, order: Any) -> Any:
+        """The rows of chains, one chain after the other."""
+        lengths = self.lengths[order]
+        ends = np.cumsum(lengths)
+        offsets = self.firsts[order] - (ends - lengths)
+        return np.repeat(offsets, lengths) + np.arange(int(ends[-1]) if len(ends) else 0)
+
+    def parts(self, order: Any, values_per_token: int, at_least: int) -> list[Any]:
+        """``order`` cut into that many parts of like length or more, of a bounded size."""
+        ends = np.cumsum(self.lengths[order])
+        total = int(ends[-1]) if len(ends) else 0
+        count = max(at_least, -(-total * values_per_token // _VALUES))
+        cuts = np.searchsorted(ends, total * np.arange(1, count) / count)
+        return [part for part in np.split(order, cuts) if len(part)]
+
+
+@dataclass(frozen=True)
+class ChainWeights:
+    """How a weight matrix is laid out, and which steps between labels are barred."""
+
+    n_features: int
+    n_labels: int
+    paired: bool = False
+    """Features rate steps as well."""
+    bars: Any = None
+    """K × K: 0, or −∞ where label b may not follow label a; None: every label may follow."""
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        d, K = self.n_features, self.n_labels
+        return (d + K + d * K if self.paired else d + K), K
+
+    @property
+    def values_per_token(self) -> int:
+        return self.n_labels * (self.n_labels if self.paired else 1)
+
+    def transitions(self, W: Any) -> Any:
+        d, K = self.n_features, self.n_labels
+        return W[d : d + K]
+
+    def pairs(self, W: Any) -> Any:
+        """Features × (steps from a to b): a view."""
+        d, K = self.n_features, self.n_labels
+        return W[d + K :].reshape(d, K * K)
+
+    def barred(self, edges: Any) -> Any:
+        return edges if self.bars is None else edges + self.bars
+
+
+@dataclass(frozen=True)
+class ChainScores:
+    """What W says of the labels of chains; every sum is taken afresh from the rows."""
+
+    chains: Chains
+    weights: ChainWeights
+    W: Any
+    backend: Backend
+
+    def best(self, order: Any, truth: Any = None, cost: float = 0.0) -> tuple[Any, Any]:
+        """The best labellings of the chains in ``order``, one after the other, and their values.
+
+        With a truth (a label for each token of all chains) every label that is not its one gains
+        ``cost``, and values are differences to the truth's.
+        """
+
+        def one(part: Any) -> tuple[Any, Any]:
+            scores, edges = self._tables(part)
+            labels, values = np.empty(len(scores), dtype=np.uint16), np.empty(len(part))
+            right = truth if truth is not None else np.empty(0, dtype=np.uint16)
+            ways = np.empty(self.weights.n_labels)
+            args = (scores, edges, self.chains.starts, part, right, cost, ways, labels, values)
+            self.backend.chain_best(*args)
+            return labels, values
+
+        found = self.backend.map(one, self._parts(order))
+        if not found:
+            return np.empty(0, dtype=np.uint16), np.empty(0)
+        labels, values = zip(*found)
+        return np.concatenate(labels), np.concatenate(values)
+
+    def _parts(self, order: Any) -> list[Any]:
+        return self.chains.parts(order, self.weights.values_per_token, self.backend.threads)
+
+    def _tables(self, part: Any) -> tuple[Any, Any]:
+        """Scores of labels for the tokens of chains, and of steps between them."""
+        chains, weights, K = self.chains, self.weights, self.weights.n_labels
+        rows, starts = chains.rows, chains.starts
+        scores = np.empty((int(chains.lengths[part].sum()), K))
+        self.backend.chain_scores(rows.view, self.W, starts, part, rows.is_sparse, scores)
+        edges = weights.transitions(self.W)[None]
+        if weights.paired:
+            steps = np.empty((len(scores), K * K))
+            pairs = weights.pairs(self.W)
+            self.backend.chain_scores(rows.view, pairs, starts, part, rows.is_sparse, steps)
+            edges = steps.reshape(-1, K, K) + edges
+        return scores, weights.barred(edges)
+
+
+def combination(rows: Rows, coef: Any, backend: Backend, columns: Rows | None = None) -> Any:
+    """Σ_t x_t coef_tᵀ, features × columns of coef; ``columns``: the transpose of sparse rows,
+    with which every feature is a sum of its own and all threads take part."""
+    d = rows.shape[1]
+    if columns is not None:
+        found = np.empty((d, coef.shape[1]))
+
+        def gather(part: slice) -> None:
+            bounds = np.array([part.start, part.stop], dtype=np.uint64)
+            order = np.zeros(1, dtype=np.uint32)
+            backend.chain_scores(columns.view, coef, bounds, order, True, found[part])
+
+        backend.map(gather, columns.slices(4 * backend.threads))
+        return found
+
+    def scatter(part: slice) -> Any:
+        out = np.zeros((d + 1, coef.shape[1]))
+        view = rows.part(part.start, part.stop)
+        backend.multiclass_combination(view, coef[part], 0.0, out)
+        return out[:d]
+
+    count = max(
+        1, min(_MOST_SUMS, rows.shape[0] // _TOKENS)
+    )  # never the threads: sums would differ
+    return sum(backend.map(scatter, rows.slices(count)))
