@@ -25,7 +25,7 @@ from gapsvm.rows.matrix import Rows, checked_rows
 from gapsvm.solvers.row_order import one_pass
 from gapsvm.solvers.subgradient import optimistic
 from gapsvm.solvers.subgradient.averages import LastIterate
-from gapsvm.solvers.subgradient.balls import limit_of_bias, stiffness_of
+from gapsvm.solvers.subgradient.balls import ball_radius, limit_of_bias, stiffness_of
 from gapsvm.solvers.subgradient.rules import (
     OptimisticRule,
     Scale,
@@ -35,7 +35,7 @@ from gapsvm.solvers.subgradient.rules import (
     needs_ball,
 )
 from gapsvm.solvers.subgradient.solver import Subgradient
-from gapsvm.solvers.subgradient.state import Course, ScaledWeights
+from gapsvm.solvers.subgradient.state import Course, MovingWeights
 from gapsvm.types.curves import FiveNumbers
 from gapsvm.types.matrices import CSR, Dense
 
@@ -140,7 +140,7 @@ class OnlineLearner:
 
     def _begin(self) -> Course:
         d, average = self.n_features, self.solver.average_object
-        weights = ScaledWeights.at_zero(d, summed=average.summed)
+        weights = MovingWeights.at_zero(d, summed=average.summed)
         return Course(weights=weights, kept=average.begin(d), R=min(1.0, 1.0 / math.sqrt(self.lam)))
 
     # -- what has been learnt ----------------------------------------------------------------------
@@ -290,10 +290,7 @@ class OnlineLearner:
         projection = self.solver.projection
         if projection is not True and projection > 0:
             return float(projection)
-        if self.loss.name == "hinge":
-            return 1.0 / math.sqrt(self.lam)
-        start = float(self.loss.curve.value(0.0, self.largest_target))
-        return math.sqrt(2.0 * start / self.lam) or 1.0
+        return ball_radius(self.lam, float(self.loss.curve.value(0.0, self.largest_target)))
 
     def _scale(self) -> Scale:
         """As in ``Subgradient``, with the maxima so far in the place of those of all rows."""

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from problems import BIASES, LAYOUTS, matrix, problem, targets
+from problems import BIASES, LAYOUTS, LOSS_NAMES, matrix, problem, targets
 
 from gapsvm import (
     SDCA,
@@ -84,6 +84,28 @@ def test_rules_that_divide_by_lam_say_so(rule):
         return
     with pytest.raises(ValueError, match="divides by lam, which is 0; choose one of zhang,"):
         solve(p, Subgradient(step_rule=rule), gap=0.1)
+
+
+@pytest.mark.parametrize("lam", [1.0, 1e-3])
+@pytest.mark.parametrize("bias", BIASES)
+@pytest.mark.parametrize("name", LOSS_NAMES)
+def test_the_ball_holds_the_minimum(name, bias, lam):
+    """‖w*‖² ≤ P(0)/λ, eq. (6) for any loss; of a response at the best bias."""
+    p = problem(name, 60, 5, lam=lam, bias=bias)
+    at_zero = p.primal_at_zero
+    if p.loss.kind == "margin":
+        at_zero = float(p.loss.curve.value(0.0, 1.0))
+    assert Subgradient(projection=True).radius(p) == pytest.approx(math.sqrt(at_zero / lam))
+    best = solve(p, SDCA(), gap=1e-9 * p.primal_at_zero, max_passes=20000)
+    assert best.converged
+    off = math.sqrt(2 * max(best.gap, 0.0) / lam)  # ‖w − w*‖ is no larger
+    assert np.linalg.norm(best.solution.w) <= math.sqrt(at_zero / lam) + off
+
+
+def test_the_ball_of_the_hinge_is_the_papers():
+    for lam in (0.3, 1e-4):
+        p = problem("hinge", lam=lam, bias="free")
+        assert Subgradient(projection=True).radius(p) == 1 / math.sqrt(lam)
 
 
 def test_the_smaller_ball_counts():

@@ -112,50 +112,6 @@ def test_impossible_batches():
             solve(problem("hinge", 40), Pegasos(size), gap=1e-3)
 
 
-@pytest.mark.parametrize(
-    ("average", "tail_from"), [("tail", 20), ("tail", None), ("decaying", None)]
-)
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("batch", [1, 4])
-def test_averages(batch, layout, average, tail_from):
-    """Takáč Algorithm 1's w̄ over t > T/2, the moving tail, and 0.9/0.1, in uneven slices."""
-    p, backend = problem("hinge", 30, 5, lam=0.1, layout=layout, bias="penalized"), get_backend()
-    solver = Pegasos(batch, average=average, tail_from=tail_from)
-    plain = Pegasos(batch)
-    state, one = (s.init(p, backend, np.random.default_rng(8)) for s in (solver, plain))
-    points, T = [], 41
-    for _ in range(T):
-        now = plain.iterate(p, one)
-        points.append(np.append(now.w, now.bias))
-        one = plain.advance(p, one, backend, batch)
-    for steps in (3, 17, 21):
-        state = solver.advance(p, state, backend, steps * batch)
-    if average == "decaying":
-        want = np.zeros(6)
-        for point in points:
-            want = 0.9 * want + 0.1 * point
-    else:
-        first = 20 if tail_from is not None else 16  # 41 lies in [32, 64): the window before
-        want = np.mean(points[first:], axis=0)
-    got = solver.iterate(p, state)
-    np.testing.assert_allclose(np.append(got.w, got.bias), want, rtol=1e-9, atol=1e-11)
-
-
-def test_averages_of_long_runs():
-    """Beyond 3,000 steps the share of the past underflows unless it is written out."""
-    p, backend = problem("hinge", 30, 5, lam=0.1), get_backend()
-    solver, plain = Pegasos(average="decaying"), Pegasos()
-    state, one = (s.init(p, backend, np.random.default_rng(8)) for s in (solver, plain))
-    state, one = (s.advance(p, x, backend, 9700) for s, x in ((solver, state), (plain, one)))
-    assert np.isfinite(solver.iterate(p, state).w).all()
-    want = solver.iterate(p, state).w
-    for _ in range(300):
-        want = 0.9 * want + 0.1 * plain.iterate(p, one).w
-        one = plain.advance(p, one, backend, 1)
-    got = solver.iterate(p, solver.advance(p, state, backend, 300)).w
-    np.testing.assert_allclose(got, want, rtol=1e-9)
-
-
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_a_w_of_next_to_nothing(layout):
     """‖w‖² is kept as a sum of changes, which rounding can leave below zero."""

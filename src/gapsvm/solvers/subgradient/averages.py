@@ -1,7 +1,7 @@
 """What is handed out: the last iterate, a mean of some kind, or an iterate drawn at random.
 
 An average is a frozen object; what it keeps of a run is in ``Kept`` and in the sums of
-``ScaledWeights``, which the compiled steps update: before each step, w̄ ← past·w̄ + share·w.
+``MovingWeights``, which the compiled steps update: before each step, w̄ ← past·w̄ + share·w.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Literal, Protocol
 
 import numpy as np
 
-from gapsvm.solvers.subgradient.state import Kept, Run, ScaledWeights
+from gapsvm.solvers.subgradient.state import Kept, MovingWeights, Run
 
 AverageName = Literal["uniform", "tail", "decaying", "random"]
 _NO_END = sys.maxsize
@@ -30,10 +30,10 @@ class Average(Protocol):
     def begin(self, size: int) -> Kept:
         """What is kept before the first step; ``size`` numbers make up w."""
 
-    def wait(self, kept: Kept, weights: ScaledWeights, run: Run) -> int:
+    def wait(self, kept: Kept, weights: MovingWeights, run: Run) -> int:
         """Steps until what is kept changes; it changes here if this is the step."""
 
-    def output(self, kept: Kept, weights: ScaledWeights, run: Run) -> Any:
+    def output(self, kept: Kept, weights: MovingWeights, run: Run) -> Any:
         """w and the bias, in one vector; not a view."""
 
 
@@ -48,10 +48,10 @@ class LastIterate:
     def begin(self, size: int) -> Kept:
         return Kept(np.zeros(0))
 
-    def wait(self, kept: Kept, weights: ScaledWeights, run: Run) -> int:
+    def wait(self, kept: Kept, weights: MovingWeights, run: Run) -> int:
         return _NO_END
 
-    def output(self, kept: Kept, weights: ScaledWeights, run: Run) -> Any:
+    def output(self, kept: Kept, weights: MovingWeights, run: Run) -> Any:
         return weights.point
 
 
@@ -66,10 +66,10 @@ class UniformAverage:
     def begin(self, size: int) -> Kept:
         return Kept(np.zeros(0))
 
-    def wait(self, kept: Kept, weights: ScaledWeights, run: Run) -> int:
+    def wait(self, kept: Kept, weights: MovingWeights, run: Run) -> int:
         return _NO_END
 
-    def output(self, kept: Kept, weights: ScaledWeights, run: Run) -> Any:
+    def output(self, kept: Kept, weights: MovingWeights, run: Run) -> Any:
         count = run.steps - kept.window[0]
         return weights.sums / count if count else weights.point
 
@@ -88,7 +88,7 @@ class TailAverage:
     def begin(self, size: int) -> Kept:
         return Kept(np.zeros(size + 1), self.tail_from)
 
-    def wait(self, kept: Kept, weights: ScaledWeights, run: Run) -> int:
+    def wait(self, kept: Kept, weights: MovingWeights, run: Run) -> int:
         steps, fixed = run.steps, kept.tail_from
         begins = steps == fixed if fixed is not None else steps & (steps - 1) == 0
         if begins and steps > kept.window[1]:
@@ -99,7 +99,7 @@ class TailAverage:
             return fixed - steps if steps < fixed else _NO_END
         return int(2 ** steps.bit_length()) - steps
 
-    def output(self, kept: Kept, weights: ScaledWeights, run: Run) -> Any:
+    def output(self, kept: Kept, weights: MovingWeights, run: Run) -> Any:
         count = run.steps - kept.window[0]
         if count == 0 or run.steps < (kept.tail_from or 0):
             return weights.point
@@ -117,10 +117,10 @@ class DecayingAverage:
     def begin(self, size: int) -> Kept:
         return Kept(np.zeros(0))
 
-    def wait(self, kept: Kept, weights: ScaledWeights, run: Run) -> int:
+    def wait(self, kept: Kept, weights: MovingWeights, run: Run) -> int:
         return _NO_END
 
-    def output(self, kept: Kept, weights: ScaledWeights, run: Run) -> Any:
+    def output(self, kept: Kept, weights: MovingWeights, run: Run) -> Any:
         return weights.sums
 
 
@@ -139,7 +139,7 @@ class RandomIterate:
     def begin(self, size: int) -> Kept:
         return Kept(np.zeros(size + 1))
 
-    def wait(self, kept: Kept, weights: ScaledWeights, run: Run) -> int:
+    def wait(self, kept: Kept, weights: MovingWeights, run: Run) -> int:
         done = run.steps_in_phase
         if kept.chosen == done + 1:
             kept.earlier[:] = weights.point
@@ -148,7 +148,7 @@ class RandomIterate:
             kept.chosen = math.floor((done + 1) / (1.0 - draw.random())) + 1
         return kept.chosen - 1 - done
 
-    def output(self, kept: Kept, weights: ScaledWeights, run: Run) -> Any:
+    def output(self, kept: Kept, weights: MovingWeights, run: Run) -> Any:
         return kept.earlier.copy()
 
 

@@ -9,13 +9,21 @@ from gapsvm.losses.base import Curve
 from gapsvm.problems.linear import LinearProblem
 
 
-def ball_of_minimum(problem: LinearProblem) -> float:
-    """‖w*‖ is no larger: 1/√λ for the hinge (Pegasos, eq. 6), else √(2P₀/λ)."""
-    if problem.lam == 0:
+def ball_radius(lam: float, at_zero: float) -> float:
+    """‖w*‖ ≤ √(P(0)/λ), Pegasos's eq. (6) for any loss φ ≥ 0 (docs/design.md); 1/√λ for the hinge.
+
+    ``at_zero``: P at w = 0 and any one bias, or what is no smaller.
+    """
+    if lam == 0:
         return math.inf
-    if problem.loss.name == "hinge":
-        return 1.0 / math.sqrt(problem.lam)
-    return math.sqrt(2.0 * problem.primal_at_zero / problem.lam) or 1.0
+    return math.sqrt(at_zero) / math.sqrt(lam) or 1.0
+
+
+def ball_of_minimum(problem: LinearProblem) -> float:
+    """‖w*‖ is no larger.  P(0) has the best bias for responses; for margins 0, as in the paper."""
+    if problem.loss.kind == "response":
+        return ball_radius(problem.lam, problem.primal_at_zero)
+    return ball_radius(problem.lam, float(problem.loss.curve.value(0.0, 1.0)))
 
 
 def limit_of_bias(R: float, largest_target: float, longest: float) -> float:

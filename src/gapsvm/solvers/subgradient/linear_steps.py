@@ -17,7 +17,7 @@ from gapsvm.solvers.subgradient.balls import (
     limit_of_bias,
     stiffness_of,
 )
-from gapsvm.solvers.subgradient.state import ScaledWeights
+from gapsvm.solvers.subgradient.state import MovingWeights
 from gapsvm.solvers.subgradient.steps import Stretch, steps_of
 
 
@@ -83,7 +83,7 @@ class LinearSteps:
         table[0::4] *= share
         table[1::4] *= share
 
-    def take(self, stretch: Stretch, weights: ScaledWeights, table: Any, backend: Backend) -> int:
+    def take(self, stretch: Stretch, weights: MovingWeights, table: Any, backend: Backend) -> int:
         problem = self.problem
         take = backend.subgradient_steps
         if stretch.batch_bias:

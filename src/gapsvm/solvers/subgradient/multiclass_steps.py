@@ -15,9 +15,9 @@ import numpy as np
 
 from gapsvm.backends import Backend
 from gapsvm.problems.multiclass import MulticlassIterate, MulticlassProblem
-from gapsvm.solvers.subgradient.balls import heaviest_of
+from gapsvm.solvers.subgradient.balls import ball_radius, heaviest_of
 from gapsvm.solvers.subgradient.rules import OptimisticRule
-from gapsvm.solvers.subgradient.state import ScaledWeights
+from gapsvm.solvers.subgradient.state import MovingWeights
 from gapsvm.solvers.subgradient.steps import Stretch, steps_of
 
 
@@ -43,8 +43,7 @@ class MulticlassSteps:
 
     @property
     def ball_of_minimum(self) -> float:
-        """√(P₀/λ) (docs/design.md)."""
-        return math.sqrt(self.problem.primal_at_zero / self.problem.lam) or 1.0
+        return ball_radius(self.problem.lam, self.problem.primal_at_zero)
 
     @property
     def stiffness(self) -> float:
@@ -71,7 +70,7 @@ class MulticlassSteps:
     def forget_pulls(self, table: Any) -> None:
         table[:] = 0.0
 
-    def take(self, stretch: Stretch, weights: ScaledWeights, table: Any, backend: Backend) -> int:
+    def take(self, stretch: Stretch, weights: MovingWeights, table: Any, backend: Backend) -> int:
         problem, shape = self.problem, (-1, self.problem.n_classes)
         backend.multiclass_steps(
             problem.rows.view,

@@ -29,7 +29,7 @@ from gapsvm.solvers.subgradient.rules import (
     OptimisticRule,
     needs_lam,
 )
-from gapsvm.solvers.subgradient.state import Run, ScaledWeights, SubgradientState
+from gapsvm.solvers.subgradient.state import MovingWeights, Run, SubgradientState
 from gapsvm.solvers.subgradient.steps import Steps, Stretch, steps_of
 from gapsvm.solvers.subgradient.stops import STOPS
 from gapsvm.solvers.trace import Progress
@@ -53,8 +53,8 @@ class Subgradient(SubgradientParameters):
     batch_size : int
         k: rows per step, up to n.
     projection : bool or float
-        Project after each step, onto a ball of that radius; True: for the hinge onto the paper's
-        ‖w‖ ≤ 1/√λ (eq. 6), for other losses onto ‖w‖ ≤ √(2P₀/λ), which follows from P(w*) ≤ P₀.
+        Project after each step, onto a ball of that radius; True: onto ‖w‖ ≤ √(P(0)/λ), which holds
+        the minimum and is for the hinge the paper's ‖w‖ ≤ 1/√λ (eq. 6).
         A problem with a radius is always projected, onto its ball if that is smaller.
     average : None, "uniform", "tail", "decaying" or "random"
         What is certified: the last iterate, the mean of all, the mean of the later half or so
@@ -116,7 +116,7 @@ class Subgradient(SubgradientParameters):
         guessed = isinstance(self.rule_object, OptimisticRule)
         seed = rng.integers(0, 2**64, size=1, dtype=np.uint64)
         state = SubgradientState(
-            weights=ScaledWeights.at_zero(steps.size, summed=average.summed, single=self.single),
+            weights=MovingWeights.at_zero(steps.size, summed=average.summed, single=self.single),
             kept=average.begin(steps.size),
             R=optimistic.first_radius(problem.lam, self.eps) if guessed else self.ball(problem),
             run=Run(key=int(seed[0])),

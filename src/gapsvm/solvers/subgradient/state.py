@@ -17,7 +17,7 @@ from gapsvm.registry.storable import storable
 
 @storable
 @dataclass
-class ScaledWeights:
+class MovingWeights:
     """w = scale·v and, where it is kept, an average (or sum) w̄ = p·v + r·u, so that a step costs
     the nonzeros of its batch (Pegasos §2.4)."""
 
@@ -28,11 +28,11 @@ class ScaledWeights:
     """scale, ‖v‖², bias, p, r, average bias."""
 
     @staticmethod
-    def at_zero(size: int, *, summed: bool, single: bool = False) -> ScaledWeights:
+    def at_zero(size: int, *, summed: bool, single: bool = False) -> MovingWeights:
         """w = 0, of so many numbers; ``single``: v in float32."""
         v = zeros(size, np.float32 if single else np.float64)
         u = zeros(size if summed else 0)
-        return ScaledWeights(v, u, np.array([1.0, 0.0, 0.0, 0.0, 1.0, 0.0]))
+        return MovingWeights(v, u, np.array([1.0, 0.0, 0.0, 0.0, 1.0, 0.0]))
 
     @property
     def w(self) -> Any:
@@ -103,7 +103,7 @@ class Run:
 @storable
 @dataclass
 class Kept:
-    """What an average holds besides the sums of ``ScaledWeights``."""
+    """What an average holds besides the sums of ``MovingWeights``."""
 
     earlier: Any
     """Tail: the sums of w and of the bias over the window before this one.  Random iterate: the
@@ -133,7 +133,7 @@ class Kept:
 class Course:
     """How far the steps of one function have come."""
 
-    weights: ScaledWeights
+    weights: MovingWeights
     kept: Kept
     R: float
     """The radius that the step rule believes in."""

@@ -11,7 +11,7 @@ from functools import singledispatch
 from typing import Any, NamedTuple, Protocol
 
 from gapsvm.backends import Backend
-from gapsvm.solvers.subgradient.state import ScaledWeights
+from gapsvm.solvers.subgradient.state import MovingWeights
 
 
 class Stretch(NamedTuple):
@@ -66,7 +66,7 @@ class Steps(Protocol):
     def forget_pulls(self, table: Any) -> None:
         """Of w that are left behind.  Modified: table."""
 
-    def take(self, stretch: Stretch, weights: ScaledWeights, table: Any, backend: Backend) -> int:
+    def take(self, stretch: Stretch, weights: MovingWeights, table: Any, backend: Backend) -> int:
         """Do the steps, and return how many were done.  Modified: weights, table."""
 
     def iterate(self, point: Any, table: Any) -> Any:
