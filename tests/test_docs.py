@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -50,8 +51,11 @@ def namespace(page: Path) -> dict[str, Any]:
 def run(command: str, capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
     program, *arguments = shlex.split(command)
     assert program == "gapsvm"
-    with pytest.raises(SystemExit) as ended:
-        main(arguments)
+    with pytest.MonkeyPatch.context() as patched:
+        for stream in (sys.stdout, sys.stderr):  # the pages show what a terminal does
+            patched.setattr(stream, "isatty", lambda: True)
+        with pytest.raises(SystemExit) as ended:
+            main(arguments)
     said = capsys.readouterr()
     return int(ended.value.code or 0), said.out + said.err
 
@@ -65,6 +69,7 @@ def test_page(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "110")
+    monkeypatch.setenv("TERM", "dumb")
     monkeypatch.delenv("GAPSVM_DATA", raising=False)
     matplotlib.use("Agg")
     names = namespace(page)

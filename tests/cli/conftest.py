@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,19 @@ def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> 
             main([str(argument) for argument in arguments])
         said = capsys.readouterr()
         return Outcome(int(ended.value.code or 0), said.out, said.err)
+
+    return command
+
+
+@pytest.fixture
+def shown(run: Command, monkeypatch: pytest.MonkeyPatch) -> Command:
+    """Runs ``gapsvm`` as on a terminal, one without colours."""
+    monkeypatch.setenv("TERM", "dumb")
+
+    def command(*arguments: Any) -> Outcome:
+        with monkeypatch.context() as patched:
+            patched.setattr(sys.stdout, "isatty", lambda: True)
+            return run(*arguments)
 
     return command
 

@@ -252,11 +252,11 @@ def test_three_classes(run: Command, fitted: Any, three_classes: Path) -> None:
     assert "3 one-vs-rest problems" in run("fit", three_classes).out
 
 
-def test_a_share_of_P0_is_shown_for_three_classes_too(run: Command, three_classes: Path) -> None:
+def test_a_share_of_P0_is_shown_for_three_classes_too(shown: Command, three_classes: Path) -> None:
     """P(0) of one class against the rest is below 1 where the classes are of unequal size."""
     _, y, _ = gapsvm.read_svmlight(three_classes)
     options = ("--method", "sdca", "--gap", "1e-2")
-    out = run("fit", three_classes, *options).out
+    out = shown("fit", three_classes, *options).out
     gap = float(out.split("gap ")[1].split()[0])
     share = float(out.split(" of P(0)")[0].split()[-1])
     p0 = [2 * min(np.mean(y == k), np.mean(y != k)) for k in (1, 2, 3)]

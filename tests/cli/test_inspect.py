@@ -41,8 +41,8 @@ def test_json(run: Command, two_classes: Path) -> None:
         assert factor == beta(int(size), len(X), value)
 
 
-def test_in_words_and_bars(run: Command, two_classes: Path) -> None:
-    code, out, err = run("inspect", two_classes)
+def test_in_words_and_bars(run: Command, shown: Command, two_classes: Path) -> None:
+    code, out, err = shown("inspect", two_classes)
     assert (code, err) == (0, "")
     facts = json.loads(run("inspect", two_classes, "--json").out)
     assert len(STATED.findall(out)) == 2
@@ -56,7 +56,7 @@ def test_in_words_and_bars(run: Command, two_classes: Path) -> None:
 
 
 def test_it_fits_into_80_columns(
-    run: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    shown: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     X = np.random.default_rng(0).random((3000, 40))
     X[X < 0.9] = 0.0
@@ -64,25 +64,25 @@ def test_it_fits_into_80_columns(
     monkeypatch.setattr(inspect, "_SAMPLED_VALUES", 500)
     path = write(tmp_path / "many.svm", X)
     monkeypatch.setenv("COLUMNS", "80")
-    _, out, _ = run("inspect", path)
+    _, out, _ = shown("inspect", path)
     assert max(map(len, out.splitlines())) <= 80
     assert "…" in out
 
 
 def test_huge_data_are_sampled(
-    run: Command, two_classes: Path, monkeypatch: pytest.MonkeyPatch
+    run: Command, shown: Command, two_classes: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(inspect, "_ALL_VALUES", 1000)
     monkeypatch.setattr(inspect, "_SAMPLED_VALUES", 600)
-    assert run("inspect", two_classes).out.count("(estimate from some of the rows)") == 2
+    assert shown("inspect", two_classes).out.count("(estimate from some of the rows)") == 2
     facts = json.loads(run("inspect", two_classes, "--json").out)
     assert facts["sigma2_kind"] == facts["sigma2_normalised_kind"] == "estimate"
     assert facts["sigma2_accuracy"] is None
 
 
-def test_rows_that_do_not_interact(run: Command, tmp_path: Path) -> None:
+def test_rows_that_do_not_interact(run: Command, shown: Command, tmp_path: Path) -> None:
     path = write(tmp_path / "apart.svm", np.eye(9))
-    assert "9: all rows at once, they hardly interact" in run("inspect", path).out
+    assert "9: all rows at once, they hardly interact" in shown("inspect", path).out
     assert json.loads(run("inspect", path, "--json").out)["batch_worth_using"] == 9
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
+from gapsvm.cli.streams import BROKEN_PIPE, prepare
+
 ERROR = 1
 INTERRUPTED = 130
 """Ctrl-C where there is no model to keep: 128 and the number of the signal, as shells have it."""
@@ -15,6 +17,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
     Ctrl-C before there is a model, also while programs are loaded or compiled, is exit code 130.
     """
+    prepare()
     try:
         code = _code(arguments)
     except KeyboardInterrupt:
@@ -37,6 +40,8 @@ def _code(arguments: Sequence[str] | None) -> int:
         return int(code or 0)
     except typer.Abort:
         return INTERRUPTED
+    except BrokenPipeError:
+        return BROKEN_PIPE
     except OSError as error:
         by_the_system = error.filename is not None and error.strerror
         return _complain(f"{error.filename}: {error.strerror}" if by_the_system else str(error))

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from pathlib import Path
 
 import numpy as np
-from rich.console import Console
 
 from gapsvm.cli.figures import convergence_plot
+from gapsvm.cli.output import say, show_facts
+from gapsvm.cli.streams import is_terminal
 from gapsvm.cli.tables import certificate_table
 from gapsvm.datasets import load
 from gapsvm.losses.registry import get_loss
@@ -19,21 +21,18 @@ from gapsvm.training.train import Options, train
 
 def run_demo(gap: float, lam: float, plot: Path) -> None:
     """Train on Adult (a9a), print the certificate and the test error, draw the convergence."""
-    console = Console()
     X, y = load("a9a", dtype=np.float32)
     X_test, y_test = load("a9a", split="test", dtype=np.float32)
     n, d = X.shape
-    console.print(
-        f"Adult (a9a): {n:,} rows × {d} features, hinge loss, λ = {lam:g}, free intercept"
-    )
+    say(f"Adult (a9a): {n:,} rows × {d} features, hinge loss, λ = {lam:g}, free intercept")
     started = time.perf_counter()
     problem = LinearProblem(X, y, get_loss("hinge"), lam, bias="free")
-    with ProgressBar("demo") as bar:
+    with ProgressBar("demo", shown=is_terminal(sys.stderr)) as bar:
         fit = train(problem, Options(tol=gap, evaluate_every=1, callbacks=bar.watch()))
     seconds = time.perf_counter() - started
-    console.print(certificate_table(fit, seconds))
+    show_facts(certificate_table(fit, seconds))
     solution = fit.solution
     errors = np.mean(np.where(X_test @ solution.w + solution.bias > 0, 1, -1) != y_test)
-    console.print(f"test error {100 * errors:.2f} % on {X_test.shape[0]:,} rows")
+    say(f"test error {100 * errors:.2f} % on {X_test.shape[0]:,} rows")
     convergence_plot({f"{fit.method}": fit.result.trace}, plot, title=f"Adult (a9a), λ = {lam:g}")
-    console.print(f"convergence plot: {plot}")
+    say(f"convergence plot: {plot}")

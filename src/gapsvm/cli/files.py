@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from gapsvm.cli.output import print_data
 from gapsvm.io.tables import SUFFIXES, TEXT_SUFFIXES, is_table, is_text_table
 from gapsvm.models.liblinear import write_liblinear
 from gapsvm.models.linear import LinearModel
@@ -72,11 +73,19 @@ def write_text(path: Path, text: str) -> None:
         with replacing(followed(path)) as file:
             file.write(content)
     elif _is_standard_output(path):  # not opened anew: that would write over what stands there
-        sys.stdout.write(text)
-        sys.stdout.flush()
+        print_data(text)
     else:
+        _append(path, content)
+
+
+def _append(path: Path, content: bytes) -> None:
+    """Write to a pipe or a device; an error names it."""
+    try:
         with open(path, "ab") as stream:
             stream.write(content)
+    except OSError as error:
+        error.filename = str(path)
+        raise
 
 
 def followed(path: Path) -> Path:
@@ -99,11 +108,20 @@ def _is_standard_output(path: Path) -> bool:
         return False
 
 
+def _is_terminal(path: Path) -> bool:
+    with open(path, "ab") as stream:
+        return stream.isatty()
+
+
 def _why_not(path: Path, stream: bool) -> str | None:
     if is_stream(path):
         if not stream:
             return "it is a pipe or a device, not a file"
-        return None if os.access(path, os.W_OK) else "permission denied, or no such device"
+        if not os.access(path, os.W_OK):
+            return "permission denied, or no such device"
+        if path.is_char_device() and not _is_standard_output(path) and not _is_terminal(path):
+            _append(path, b"\n")  # /dev/full takes no for an answer only when it is written to
+        return None
     if path.is_dir():
         return "it is a folder"
     path = followed(path)

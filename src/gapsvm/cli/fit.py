@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import os
+import sys
 import tempfile
 import time
 import warnings
@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rich.console import Console
 
 from gapsvm.backends import get_backend
 from gapsvm.cli.files import (
@@ -27,7 +26,8 @@ from gapsvm.cli.files import (
     write_text,
     writer,
 )
-from gapsvm.cli.output import note
+from gapsvm.cli.output import note, print_json, require_output, say, show_facts
+from gapsvm.cli.streams import is_terminal
 from gapsvm.cli.tables import certificate_table
 from gapsvm.io.files import load_data
 from gapsvm.losses.base import Loss
@@ -46,7 +46,6 @@ from gapsvm.training.checkpoint import CheckpointError, fingerprint, load_tree, 
 from gapsvm.training.progress import ProgressBar
 from gapsvm.training.train import SUBGRADIENT, Fit, Options, Training, subgradient, train_all
 
-_PLAIN: Any = {"highlight": False, "markup": False, "soft_wrap": True}
 CERTIFIED, BUDGET_ENDED = 0, 2
 """Exit codes; an error is 1."""
 
@@ -85,8 +84,9 @@ def run_fit(request: FitRequest) -> int:
         raise ValueError("give --lam or --C, not both: λ = 1/(C · sum of weights)")
     column = label_column(request.label, request.data)
     check_header(request.header, request.data)
+    if request.as_json or request.model is None:
+        require_output("--model FILE keeps the model, without --json")
     _check_files(request)
-    console = Console(stderr=request.as_json)
     started = time.perf_counter()
     X, y, names, label = load_data(
         request.data,
@@ -98,7 +98,7 @@ def run_fit(request: FitRequest) -> int:
     )
     read_seconds = time.perf_counter() - started
     size = f"{X.shape[0]:,} rows × {X.shape[1]:,} features"
-    console.print(f"{request.data}: {size}, read in {read_seconds:.2f} s", **_PLAIN)
+    say(f"{request.data}: {size}, read in {read_seconds:.2f} s", error=request.as_json)
     parameters = {"epsilon": request.epsilon} if "epsilon" in request.loss else {}
     loss = get_loss(request.loss, **parameters)
     classes, targets, labels = _targets(y, loss)
@@ -109,9 +109,9 @@ def run_fit(request: FitRequest) -> int:
     C = 1.0 if request.C is None else request.C
     lam = request.lam if request.lam is not None else lam_of(C, total)
     if request.resume is not None and not request.resume.exists():
-        console.print(f"{request.resume} is not there yet: from the beginning", **_PLAIN)
+        say(f"{request.resume} is not there yet: from the beginning", error=request.as_json)
     started = time.perf_counter()
-    with ProgressBar("fit", delay=1.0) as bar:
+    with ProgressBar("fit", delay=1.0, shown=is_terminal(sys.stderr)) as bar:
         fits = _train(request, X, targets, loss, lam, weight, bar)
     seconds = time.perf_counter() - started
     model = replace(_model(request, fits, classes, loss, lam), feature_names=names, label=label)
@@ -123,13 +123,13 @@ def run_fit(request: FitRequest) -> int:
     worst = max(fits, key=lambda fit: fit.result.gap)
     converged = all(fit.result.converged for fit in fits)
     if request.as_json:
-        print(json.dumps(_summary(request, model, fits, converged, read_seconds, seconds)))
+        print_json(_summary(request, model, fits, converged, read_seconds, seconds))
     else:
         if len(fits) > 1:
-            console.print(f"{len(fits)} one-vs-rest problems; the one with the largest gap:")
-        console.print(certificate_table(worst, seconds))
+            say(f"{len(fits)} one-vs-rest problems; the one with the largest gap:")
+        show_facts(certificate_table(worst, seconds))
         if request.model is not None:
-            console.print(f"model: {request.model}", **_PLAIN)
+            say(f"model: {request.model}")
     return CERTIFIED if converged else BUDGET_ENDED
 
 

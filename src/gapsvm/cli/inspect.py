@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import json
+import sys
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rich.console import Console
-from rich.table import Table
 
 from gapsvm.backends import get_backend
 from gapsvm.cli.files import check_header, label_column
+from gapsvm.cli.output import Cell, print_json, require_output, say, show_facts
+from gapsvm.cli.streams import is_terminal, spelled
 from gapsvm.io.files import load_data
 from gapsvm.rows.matrix import Rows, checked_rows
 from gapsvm.rows.spectral import Sigma2, batch_worth_using, beta, sigma2
@@ -28,34 +29,61 @@ def run_inspect(
     data: Path, as_json: bool, threads: int, label: str | None, header: bool | None
 ) -> None:
     """Sizes, sparsity, labels and norms; how much rows interact, hence how large a batch may be."""
+    require_output("send it to a file")
     column = label_column(label, data)
     check_header(header, data)
     X, y, *_ = load_data(data, threads=threads, label=column, header=header)
     rows = checked_rows(X, get_backend())
     facts = describe(rows, y)
-    with Console(stderr=True).status("σ²: a few passes over the data"):
+    with _waiting("σ²: a few passes over the data"):
         raw, unit = interaction(rows)
     n = rows.shape[0]
+    found = facts | interaction_facts(raw, unit, n)
     if as_json:
-        print(json.dumps(facts | interaction_facts(raw, unit, n)))
-        return
-    table = Table(show_header=False, box=None, pad_edge=False)
-    for name, value in facts.items():
-        if name != "labels":
-            table.add_row(name.replace("_", " "), _shown(value))
+        print_json(found)
+    elif is_terminal(sys.stdout):
+        show_facts(_for_people(facts, raw, unit, n))
+        if n > 1:
+            say("\nβ_b/b: steps with batches of b, relative to one row at a time")
+            for line in chart(n, unit.value):
+                say(line)
+    else:
+        show_facts(_for_programs(found))
+
+
+def _waiting(what: str) -> AbstractContextManager[Any]:
+    """A sign that something goes on, for a person who waits."""
+    if not is_terminal(sys.stderr):
+        return nullcontext()
+    from rich.console import Console
+
+    return Console(file=sys.stderr).status(what)
+
+
+def _for_people(facts: dict[str, Any], raw: Sigma2, unit: Sigma2, n: int) -> list[list[Cell]]:
+    rows: list[list[Cell]] = [
+        [name.replace("_", " "), _shown(value)] for name, value in facts.items() if name != "labels"
+    ]
     labels = facts["labels"]
     kinds = ", ".join(f"{k}: {v:,}" for k, v in list(labels.items())[:_SHOWN_LABELS])
     more = f" and {len(labels) - _SHOWN_LABELS:,} more" if len(labels) > _SHOWN_LABELS else ""
-    table.add_row("labels", kinds + more)
-    table.add_row("σ²", _with_kind(raw))
-    table.add_row("σ² of unit rows", _with_kind(unit))
-    table.add_row("1/σ² of unit rows", f"{1 / unit.value:.4g}")
-    table.add_row("batch worth using", _advice(n, unit.value))
-    console = Console(highlight=False)
-    console.print(table)
-    if n > 1:
-        console.print("\nβ_b/b: steps with batches of b, relative to one row at a time")
-        console.print(chart(n, unit.value))
+    return [
+        *rows,
+        ["labels", kinds + more],
+        ["σ²", _with_kind(raw)],
+        ["σ² of unit rows", _with_kind(unit)],
+        ["1/σ² of unit rows", f"{1 / unit.value:.4g}"],
+        ["batch worth using", _advice(n, unit.value)],
+    ]
+
+
+def _for_programs(found: dict[str, Any]) -> list[list[Cell]]:
+    """What the JSON has, a line for each number."""
+    rows: list[list[Cell]] = []
+    for name, value in found.items():
+        for more, one in value.items() if isinstance(value, dict) else [(None, value)]:
+            rows.append([name, *([] if more is None else [more]), str(one)])
+    return rows
 
 
 def _label(value: Any) -> str:
@@ -155,22 +183,22 @@ def batch_sizes(n_rows: int, value: float) -> list[int]:
     return sorted(sizes)
 
 
-def chart(n_rows: int, value: float) -> Table:
+def chart(n_rows: int, value: float) -> list[str]:
     """β_b and β_b/b over b, as bars."""
     worth = batch_worth_using(n_rows, value)
-    table = Table(box=None, pad_edge=False, header_style="")
-    for name in ("b", "β_b", "β_b/b"):
-        table.add_column(name, justify="right")
-    table.add_column("")
+    rows: list[tuple[str, ...]] = [("b", "β_b", "β_b/b", "")]
     sizes = batch_sizes(n_rows, value)
     for b, before in zip(sizes, [1, *sizes]):
         if b == n_rows and b > 2 * before:
-            table.add_row("…")
+            rows.append(("…", "", "", ""))
         factor = beta(b, n_rows, value)
         mark = " worth using" if b == worth else ""
         number = f"{factor:.2f}" if factor < 100 else f"{factor:,.0f}"
-        table.add_row(f"{b:,}", number, f"{factor / b:.3f}", _bar(factor / b) + mark)
-    return table
+        rows.append((f"{b:,}", number, f"{factor / b:.3f}", _bar(factor / b) + mark))
+    rows = [tuple(spelled(cell, sys.stdout) for cell in row) for row in rows]
+    widths = [max(len(row[k]) for row in rows) for k in range(3)]
+    numbers = ("  ".join(cell.rjust(w) for cell, w in zip(row, widths)) for row in rows)
+    return [f"{left}  {row[3]}".rstrip() for left, row in zip(numbers, rows)]
 
 
 def _bar(share: float) -> str:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rich.console import Console
-from rich.table import Table
 
 from gapsvm.cli.files import check_header, label_column
-from gapsvm.cli.output import note
+from gapsvm.cli.output import Exact, note, print_json, require_output, show_columns
 from gapsvm.io.files import load_data
 from gapsvm.io.matching import Expected, Matched, load_matching
 from gapsvm.io.tables import is_table, is_text_table
@@ -33,6 +30,7 @@ def run_path(
     as_json: bool,
 ) -> bool:
     """Print the path as a table or as JSON; returns whether every point is certified."""
+    require_output("send it to a file")
     column = label_column(label, data, test)
     check_header(header, data, test)
     X, y, names, named_label = load_data(
@@ -61,9 +59,9 @@ def run_path(
     facts = [_facts(point, classes, held_out) for point in points]
     certified = all(point.converged for point in points)
     if as_json:
-        print(json.dumps({"converged": certified, "points": facts}))
+        print_json({"converged": certified, "points": facts})
     else:
-        Console().print(_table(facts))
+        _show(facts)
     return certified
 
 
@@ -104,11 +102,11 @@ _COLUMNS = {
 }
 
 
-def _table(facts: list[dict[str, Any]]) -> Table:
-    shown = {name: column for name, column in _COLUMNS.items() if name in facts[0]}
-    table = Table(box=None, pad_edge=False)
-    for title, _ in shown.values():
-        table.add_column(title, justify="right")
-    for point in facts:
-        table.add_row(*(format(point[name], form) for name, (_, form) in shown.items()))
-    return table
+def _show(facts: list[dict[str, Any]]) -> None:
+    names = [name for name in _COLUMNS if name in facts[0]]
+    titles = [_COLUMNS[name][0] for name in names]
+    rows = [
+        [Exact(point[name], format(point[name], _COLUMNS[name][1])) for name in names]
+        for point in facts
+    ]
+    show_columns(names, titles, rows)

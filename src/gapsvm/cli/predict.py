@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rich.console import Console
 
 from gapsvm.cli.files import check_header, check_target, label_column, write_text
-from gapsvm.cli.output import note
+from gapsvm.cli.output import note, print_data, print_json, require_output, say
 from gapsvm.io.matching import Expected, load_matching
 from gapsvm.io.tables import is_table
 from gapsvm.models.base import is_text
@@ -34,6 +31,8 @@ def run_predict(
     check_header(header, data)
     if no_label and (label is not None or not is_table(data)):
         raise ValueError("--no-label is for tables, and in place of --label")
+    if output is None or as_json:
+        require_output("--output FILE writes it, without --json")
     check_target(output, "--output", stream=True)
     model = read_model(model_path)
     X, y, notes = load_matching(
@@ -54,13 +53,13 @@ def run_predict(
     if output is not None:
         write_text(output, text)
     elif not as_json:
-        sys.stdout.write(text)
+        print_data(text)
     if as_json:
-        print(json.dumps({"rows": len(predicted), **quality}))
+        print_json({"rows": len(predicted), **quality})
     else:
         said = ", ".join(f"{name} {value:.6g}" for name, value in quality.items())
         said = said or "nothing to compare with"
-        Console(stderr=True).print(f"{len(predicted):,} rows: {said}", highlight=False)
+        say(f"{len(predicted):,} rows: {said}", error=True)
 
 
 def _comparable(y: Any, classes: Any, data: Path) -> Any:

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from rich.console import Console
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
-    Progress,
     TextColumn,
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
-from rich.table import Table
-from rich.text import Text
 
+from gapsvm.cli.output import Cell, progress, require_output, say, show_facts
 from gapsvm.reproduce import EXPERIMENTS, Options, find, run
 
 DONE, BROKEN_OFF = 0, 2
@@ -23,11 +20,12 @@ DONE, BROKEN_OFF = 0, 2
 
 def run_list() -> None:
     """What there is to reproduce."""
-    table = Table(box=None, show_header=False, pad_edge=False)
+    require_output("send it to a file")
+    rows: list[list[Cell]] = []
     for e in EXPERIMENTS.values():
         needs = f"about {e.time} on two cores, with {', '.join(e.data)}"
-        table.add_row(Text(e.name, style="bold", no_wrap=True), f"{e.paper}: {e.shows}\n{needs}")
-    Console(highlight=False).print(table)
+        rows.append([e.name, f"{e.paper}: {e.shows}\n{needs}"])
+    show_facts(rows)
 
 
 def run_reproduce(
@@ -41,7 +39,6 @@ def run_reproduce(
 ) -> int:
     """Run an experiment, or go on with one that was broken off; the exit code."""
     experiment = find(name)
-    console = Console(stderr=True)
     options = Options(
         output=output or Path("gapsvm-reproduce") / (f"{name}-quick" if quick else name),
         quick=quick,
@@ -59,7 +56,7 @@ def run_reproduce(
         TextColumn("left"),
         TimeRemainingColumn(elapsed_when_finished=False),
     )
-    with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
+    with progress(*columns) as bar:
         task = bar.add_task(name, total=None)
         outcome = run(
             experiment, options, lambda done, of: bar.update(task, completed=done, total=of)
@@ -69,9 +66,9 @@ def run_reproduce(
     if not outcome.complete:
         left = outcome.planned - outcome.finished
         message = f"broken off: {said}, {left} are left; the same command goes on"
-        console.print(message, highlight=False, soft_wrap=True)
+        say(message, error=True)
         return BROKEN_OFF
-    console.print(said, highlight=False, soft_wrap=True)
+    say(said, error=True)
     for file in outcome.files:
-        Console().print(str(file), markup=False, highlight=False, soft_wrap=True)
+        say(str(file))
     return DONE

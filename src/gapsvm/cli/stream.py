@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import time
@@ -13,12 +12,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-from rich.table import Table
+from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from gapsvm.cli.files import check_target, followed, writer
 from gapsvm.cli.fit import BUDGET_ENDED, CERTIFIED, _check_liblinear
+from gapsvm.cli.output import (
+    Cell,
+    Exact,
+    note,
+    print_json,
+    progress,
+    require_output,
+    say,
+    show_facts,
+)
 from gapsvm.io.folder import open_folder
 from gapsvm.io.svmlight import SvmlightReader
 from gapsvm.io.tables import is_table
@@ -30,7 +37,6 @@ from gapsvm.solvers.loop import deferred_interrupt
 from gapsvm.training.label_runs import LabelRuns, describe_run
 from gapsvm.training.online import OnlineLearner
 
-_PLAIN: Any = {"highlight": False, "markup": False, "soft_wrap": True}
 _LAM = 1e-4
 _VALUES = 1 << 20
 """Stored values of a folder that are taken at a time."""
@@ -115,7 +121,8 @@ def run_stream(request: StreamRequest) -> int:
     """Go through the file, write the model, say how good its predictions were."""
     source = _source(request)
     _check(request, source)
-    console = Console(stderr=request.as_json)
+    if request.as_json or request.model is None:
+        require_output("--model FILE keeps the model, without --json")
     parameters = {"epsilon": request.epsilon} if "epsilon" in request.loss else {}
     loss = get_loss(request.loss, **parameters)
     classes, found = None, ""
@@ -159,11 +166,11 @@ def run_stream(request: StreamRequest) -> int:
         "model": None if request.model is None else str(request.model),
     }
     if request.as_json:
-        print(json.dumps(said))
+        print_json(said)
     else:
-        console.print(_table(said, learner, found))
+        show_facts(_table(said, learner, found))
         if request.model is not None:
-            console.print(f"model: {request.model}", **_PLAIN)
+            say(f"model: {request.model}")
     return CERTIFIED if ended else BUDGET_ENDED
 
 
@@ -340,11 +347,10 @@ def _learn(
         TextColumn("{task.fields[rows]:,} rows  " + what + " {task.fields[error]:.4f}"),
         *(TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn()),
     )
-    console = Console(stderr=True)
     runs = None if classes is None else LabelRuns(len(classes))
     passes = int(request.max_passes)
     with (
-        Progress(*columns, console=console, disable=not console.is_terminal) as bar,
+        progress(*columns) as bar,
         deferred_interrupt() as interrupted,
     ):
         for number in range(1, passes + 1):
@@ -356,7 +362,7 @@ def _learn(
                 learner.learn(piece.matrix(learner.n_features), y, validate=number == 1)
                 if runs is not None and (run := runs.see(y)) is not None:
                     told = describe_run(f"{classes[run[0]]:g}", run[1])
-                    console.print(f"note: {told}", **_PLAIN)
+                    note([told])
                 bar.update(
                     task,
                     completed=source.done,
@@ -409,26 +415,30 @@ def _finite(number: float) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def _table(said: dict[str, Any], learner: OnlineLearner, found: str) -> Table:
-    table = Table(show_header=False, box=None, pad_edge=False)
+def _table(said: dict[str, Any], learner: OnlineLearner, found: str) -> list[list[Cell]]:
     passes = "" if said["passes"] == 1 else f", {said['passes']} times through the data"
-    table.add_row("rows", f"{said['rows']:,}", f"{said['features']:,} features{passes}")
+    features = f"{said['features']:,} features{passes}"
+    rows: list[list[Cell]] = [["rows", Exact(said["rows"], f"{said['rows']:,}"), features]]
     if said["classes"] is not None:
         shown = [f"{label:g}" for label in said["classes"][:5]]
         more = ["…"] if len(said["classes"]) > 5 else []
-        table.add_row("classes", ", ".join(shown + more), found)
+        rows.append(["classes", ", ".join(shown + more), found])
     what = "wrong predictions" if found else "mean absolute error of predictions"
     error, loss, solver = learner.progressive_error, learner.progressive_loss, learner.solver
-    table.add_row("error", f"{error:.6f}", f"{what} for rows not yet learnt from")
-    table.add_row("loss", f"{loss:.6f}", "mean loss of these predictions")
     steps = "" if solver.batch_size == 1 else f", {solver.batch_size} rows a step"
-    table.add_row(
-        "method", said["step_rule"], f"λ = {learner.lam:g}, {_SHOWN[solver.average]}{steps}"
-    )
-    table.add_row("σ²", f"{said['sigma2']:.4g}", f"an estimate; longest row {learner.longest:.4g}")
     ended = "a budget ended before the data did" if said["ended_early"] else ""
-    table.add_row("time", f"{said['seconds']:.2f} s", ended)
-    return table
+    return [
+        *rows,
+        ["error", Exact(error, f"{error:.6f}"), f"{what} for rows not yet learnt from"],
+        ["loss", Exact(loss, f"{loss:.6f}"), "mean loss of these predictions"],
+        ["method", said["step_rule"], f"λ = {learner.lam:g}, {_SHOWN[solver.average]}{steps}"],
+        [
+            "σ²",
+            Exact(said["sigma2"], f"{said['sigma2']:.4g}"),
+            f"an estimate; longest row {learner.longest:.4g}",
+        ],
+        ["time", Exact(said["seconds"], f"{said['seconds']:.2f} s"), ended],
+    ]
 
 
 _SHOWN: dict[Any, str] = {
