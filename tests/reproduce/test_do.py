@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from gapsvm.backends import get_backend
-from gapsvm.reproduce import EXPERIMENTS, Options, run
+from gapsvm.reproduce import EXPERIMENTS, Settings, run
 from gapsvm.reproduce.do import figures, table1, tasks
 from gapsvm.reproduce.do.table1 import Result, passes_to
 from gapsvm.reproduce.do.table1_report import STATEMENTS, text
@@ -30,8 +30,8 @@ def _no_data_folder(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_a_quick_run(name: str, tmp_path: Path) -> None:
     """On the data that comes with gapsvm: files are there, and a second run measures nothing."""
-    options = Options(tmp_path, quick=True, seeds=2)
-    outcome = run(EXPERIMENTS[name], options)
+    settings = Settings(tmp_path, quick=True, seeds=2)
+    outcome = run(EXPERIMENTS[name], settings)
     assert outcome.complete
     assert [file.name for file in outcome.files] == [name + end for end in (".png", ".csv", ".md")]
     png, table, page = outcome.files
@@ -40,12 +40,12 @@ def test_a_quick_run(name: str, tmp_path: Path) -> None:
         assert set(EXPERIMENTS[name].columns) < set(next(csv.DictReader(file)))
     assert "quick run" in page.read_text()
     assert "a9a (not in the paper)" in page.read_text()
-    assert run(EXPERIMENTS[name], options).measured == 0
+    assert run(EXPERIMENTS[name], settings).measured == 0
 
 
 def test_the_full_plan(tmp_path: Path) -> None:
     """Eight sets at the paper's λ, both k, five methods; stand-ins are named."""
-    cells = table1.plan(Options(tmp_path, seeds=3))
+    cells = table1.plan(Settings(tmp_path, seeds=3))
     assert len(cells) == len(set(cells)) == 8 * 2 * 5 * 3
     assert {cell.passes for cell in cells} == {100}
     lam = {task.name: task.lam for task in tasks.TASKS}
@@ -54,9 +54,9 @@ def test_the_full_plan(tmp_path: Path) -> None:
     assert "imdb (stand-in for rcv1)" in titles
     assert "news20 (stand-in for real-sim)" in titles
     assert "mnist, 9 against the rest" in titles
-    drawn = figures.plan(Options(tmp_path))
+    drawn = figures.plan(Settings(tmp_path))
     assert sorted({cell.lam for cell in drawn}) == pytest.approx([1e-8, 1e-7, 1e-6])
-    left, right = figures.panels(Options(tmp_path))
+    left, right = figures.panels(Settings(tmp_path))
     assert left.title == "w8a (stand-in for combined)"
     assert right.title == "covtype"
 
@@ -68,7 +68,7 @@ def test_passes_to_a_share_of_the_reduction() -> None:
 
 
 def quick_problem(tmp_path: Path) -> Any:
-    bench = Bench(Options(tmp_path, quick=True))
+    bench = Bench(Settings(tmp_path, quick=True))
     return problem_of(tasks.QUICK[0], bench), bench
 
 
@@ -82,7 +82,7 @@ def test_the_objective_is_that_of_the_certificate(tmp_path: Path) -> None:
 
 
 def test_training_and_test_rows_are_apart(tmp_path: Path) -> None:
-    bench = Bench(Options(tmp_path, quick=True))
+    bench = Bench(Settings(tmp_path, quick=True))
     task = tasks.QUICK[0]
     loaded = load(task, bench)
     assert loaded.rows.shape[0] == task.train
@@ -148,7 +148,7 @@ def test_another_table_does_not() -> None:
 
 def test_the_text_sets_both_side_by_side(tmp_path: Path) -> None:
     found = [r for pair in zip(as_printed(1), as_printed(10)) for r in pair]
-    said = text(found, [{"seconds": 1, "passes": 100}], Options(tmp_path))
+    said = text(found, [{"seconds": 1, "passes": 100}], Settings(tmp_path))
     assert "| **covtype, the paper's** | 1.4852 (n/a) | 0.7217 (96) | 0.5830 (12) |" in said
     assert "imdb (stand-in for rcv1)" in said
     assert "Closest to the paper's Proximal" in said

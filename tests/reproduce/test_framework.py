@@ -15,7 +15,7 @@ import pytest
 from gapsvm.losses.registry import get_loss
 from gapsvm.problems.linear import LinearProblem
 from gapsvm.reproduce import framework
-from gapsvm.reproduce.framework import Bench, Experiment, Options, Row, run
+from gapsvm.reproduce.framework import Bench, Experiment, Row, Settings, run
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Cell:
     split: int | None = None
 
 
-def plan(options: Options) -> list[Cell]:
+def plan(settings: Settings) -> list[Cell]:
     return [Cell(name, 10) for name in "abcdef"]
 
 
@@ -37,7 +37,7 @@ def measure(cell: Cell, bench: Bench) -> list[Row]:
     return [{"value": k} for k in range(2 if cell.name == "c" else 1)]
 
 
-def report(folder: Path, rows: list[Row], options: Options) -> None:
+def report(folder: Path, rows: list[Row], settings: Settings) -> None:
     for suffix in ("png", "md"):
         (folder / f"nothing.{suffix}").write_text(f"{len(rows)} rows")
 
@@ -48,86 +48,88 @@ NOTHING = Experiment(
 
 
 @pytest.fixture
-def options(tmp_path: Path) -> Options:
-    return Options(tmp_path / "out", threads=2)
+def settings(tmp_path: Path) -> Settings:
+    return Settings(tmp_path / "out", threads=2)
 
 
-def table(options: Options) -> Path:
-    return options.output / "nothing.csv"
+def table(settings: Settings) -> Path:
+    return settings.output / "nothing.csv"
 
 
-def test_every_cell_is_measured_once(options: Options) -> None:
-    first = run(NOTHING, options)
+def test_every_cell_is_measured_once(settings: Settings) -> None:
+    first = run(NOTHING, settings)
     assert (first.measured, first.finished, first.planned) == (6, 6, 6)
     assert all(file.is_file() for file in first.files)
-    content = table(options).read_text()
-    again = run(NOTHING, options)
+    content = table(settings).read_text()
+    again = run(NOTHING, settings)
     assert (again.measured, again.complete) == (0, True)
-    assert table(options).read_text() == content
-    with table(options).open() as file:
+    assert table(settings).read_text() == content
+    with table(settings).open() as file:
         rows = list(csv.DictReader(file))
     assert list(rows[0])[:4] == ["name", "budget", "lam", "split"]
     assert sorted(row["name"] for row in rows) == list("abccdef")
-    assert (options.output / "nothing.md").read_text() == "7 rows"
+    assert (settings.output / "nothing.md").read_text() == "7 rows"
 
 
-def test_progress_is_told(options: Options) -> None:
+def test_progress_is_told(settings: Settings) -> None:
     told: list[tuple[int, int]] = []
-    run(NOTHING, options, lambda done, of: told.append((done, of)))
+    run(NOTHING, settings, lambda done, of: told.append((done, of)))
     assert told == [(k, 6) for k in range(7)]
 
 
 @pytest.mark.parametrize("lost", [1, 12, 40])
-def test_a_torn_file_loses_only_its_last_cells(options: Options, lost: int) -> None:
-    run(NOTHING, options)
-    content = table(options).read_bytes()
-    table(options).write_bytes(content[:-lost])
-    again = run(NOTHING, options)
+def test_a_torn_file_loses_only_its_last_cells(settings: Settings, lost: int) -> None:
+    run(NOTHING, settings)
+    content = table(settings).read_bytes()
+    table(settings).write_bytes(content[:-lost])
+    again = run(NOTHING, settings)
     assert 1 <= again.measured <= 2
-    assert sorted(table(options).read_bytes().splitlines()) == sorted(content.splitlines())
+    assert sorted(table(settings).read_bytes().splitlines()) == sorted(content.splitlines())
 
 
-def test_a_cell_with_a_missing_row_is_measured_again(options: Options) -> None:
-    run(NOTHING, options)
-    lines = table(options).read_text().splitlines(keepends=True)
+def test_a_cell_with_a_missing_row_is_measured_again(settings: Settings) -> None:
+    run(NOTHING, settings)
+    lines = table(settings).read_text().splitlines(keepends=True)
     lines.remove(next(line for line in lines if line.startswith("c,")))
-    table(options).write_text("".join(lines))
-    assert run(NOTHING, options).measured == 1
-    assert table(options).read_text().count("\nc,") == 2
+    table(settings).write_text("".join(lines))
+    assert run(NOTHING, settings).measured == 1
+    assert table(settings).read_text().count("\nc,") == 2
 
 
-def test_another_budget_is_another_cell(options: Options) -> None:
-    run(NOTHING, options)
-    longer = replace(NOTHING, plan=lambda options: [Cell(name, 20) for name in "ab"])
-    assert run(longer, options).measured == 2
-    assert run(NOTHING, options).measured == 0
+def test_another_budget_is_another_cell(settings: Settings) -> None:
+    run(NOTHING, settings)
+    longer = replace(NOTHING, plan=lambda settings: [Cell(name, 20) for name in "ab"])
+    assert run(longer, settings).measured == 2
+    assert run(NOTHING, settings).measured == 0
 
 
-def test_another_version_is_another_cell(options: Options, monkeypatch: pytest.MonkeyPatch) -> None:
-    run(NOTHING, options)
+def test_another_version_is_another_cell(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run(NOTHING, settings)
     monkeypatch.setattr(framework, "__version__", "99")
-    assert run(NOTHING, options).measured == 6
+    assert run(NOTHING, settings).measured == 6
 
 
-def test_fresh_starts_over(options: Options) -> None:
-    run(NOTHING, options)
-    assert run(NOTHING, replace(options, fresh=True)).measured == 6
-    assert len(table(options).read_text().splitlines()) == 8
+def test_fresh_starts_over(settings: Settings) -> None:
+    run(NOTHING, settings)
+    assert run(NOTHING, replace(settings, fresh=True)).measured == 6
+    assert len(table(settings).read_text().splitlines()) == 8
 
 
-def test_other_columns_are_refused(options: Options) -> None:
-    run(NOTHING, options)
+def test_other_columns_are_refused(settings: Settings) -> None:
+    run(NOTHING, settings)
     with pytest.raises(ValueError, match="--fresh"):
-        run(replace(NOTHING, columns=("value", "more")), options)
+        run(replace(NOTHING, columns=("value", "more")), settings)
 
 
-def test_a_fault_leaves_what_is_finished(options: Options) -> None:
+def test_a_fault_leaves_what_is_finished(settings: Settings) -> None:
     def faulty(cell: Cell, bench: Bench) -> list[Row]:
         if cell.name == "d":
             raise RuntimeError("no d")
         return measure(cell, bench)
 
-    one_by_one = replace(options, threads=1)
+    one_by_one = replace(settings, threads=1)
     with pytest.raises(RuntimeError, match="no d"):
         run(replace(NOTHING, measure=faulty), one_by_one)
     kept = 6 - run(NOTHING, one_by_one).measured
@@ -135,7 +137,7 @@ def test_a_fault_leaves_what_is_finished(options: Options) -> None:
     assert run(NOTHING, one_by_one).complete
 
 
-def test_ctrl_c_leaves_what_is_finished(options: Options) -> None:
+def test_ctrl_c_leaves_what_is_finished(settings: Settings) -> None:
     def interrupting(cell: Cell, bench: Bench) -> list[Row]:
         if cell.name == "d":
             os.kill(os.getpid(), signal.SIGINT)
@@ -143,52 +145,52 @@ def test_ctrl_c_leaves_what_is_finished(options: Options) -> None:
                 bench.check()
         return measure(cell, bench)
 
-    broken = run(replace(NOTHING, measure=interrupting), replace(options, threads=1))
+    broken = run(replace(NOTHING, measure=interrupting), replace(settings, threads=1))
     assert not broken.complete
-    assert not (options.output / "nothing.md").exists()
-    rest = run(NOTHING, options)
+    assert not (settings.output / "nothing.md").exists()
+    rest = run(NOTHING, settings)
     assert rest.measured == 6 - broken.finished
     assert rest.complete
 
 
 def test_an_optimum_is_certified_and_kept(
-    options: Options, monkeypatch: pytest.MonkeyPatch
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(200, 5))
     problem = LinearProblem(X, np.where(X[:, 0] > 0, 1.0, -1.0), get_loss("hinge"), 1e-2)
-    options.output.mkdir()
-    found = Bench(options).optimum("some", problem)
-    kept = json.loads((options.output / "optima.json").read_text())["some"]
+    settings.output.mkdir()
+    found = Bench(settings).optimum("some", problem)
+    kept = json.loads((settings.output / "optima.json").read_text())["some"]
     assert kept["value"] == found
     assert 0 <= kept["gap"] <= 1e-7
     monkeypatch.setattr(framework, "train", None)
-    assert Bench(options).optimum("some", problem) == found
+    assert Bench(settings).optimum("some", problem) == found
 
 
-def test_missing_data_is_one_sentence(options: Options, tmp_path: Path) -> None:
+def test_missing_data_is_one_sentence(settings: Settings, tmp_path: Path) -> None:
     needing = replace(NOTHING, data=("cov1", "a9a"))
     with pytest.raises(FileNotFoundError) as error:
-        run(needing, replace(options, data_folder=tmp_path))
+        run(needing, replace(settings, data_folder=tmp_path))
     said = str(error.value)
     assert "nothing needs" in said
     assert "cov1, a9a" in said
     assert str(tmp_path) in said
     assert "\n" not in said
-    assert not options.output.exists()
+    assert not settings.output.exists()
 
 
-def test_fresh_deletes_nothing_if_data_is_missing(options: Options, tmp_path: Path) -> None:
-    run(NOTHING, options)
+def test_fresh_deletes_nothing_if_data_is_missing(settings: Settings, tmp_path: Path) -> None:
+    run(NOTHING, settings)
     needing = replace(NOTHING, data=("cov1",))
-    assert run(needing, replace(options, data_folder=tmp_path)).complete  # nothing to measure
+    assert run(needing, replace(settings, data_folder=tmp_path)).complete  # nothing to measure
     with pytest.raises(FileNotFoundError):
-        run(needing, replace(options, data_folder=tmp_path, fresh=True))
-    assert run(NOTHING, options).measured == 0
+        run(needing, replace(settings, data_folder=tmp_path, fresh=True))
+    assert run(NOTHING, settings).measured == 0
 
 
-def test_values_are_made_once(options: Options) -> None:
-    bench, made = Bench(options), []
+def test_values_are_made_once(settings: Settings) -> None:
+    bench, made = Bench(settings), []
     for _ in range(3):
         assert bench.once("key", lambda: made.append(1) or "value") == "value"
     assert len(made) == 1

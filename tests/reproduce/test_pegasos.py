@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from gapsvm.backends import get_backend
-from gapsvm.reproduce import EXPERIMENTS, Options, run
+from gapsvm.reproduce import EXPERIMENTS, Settings, run
 from gapsvm.reproduce.framework import Bench
 from gapsvm.reproduce.linear import curves_of, optimum_of, primal, problem_of
 from gapsvm.reproduce.pegasos import (
@@ -45,8 +45,8 @@ def _no_data_folder(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_a_quick_run(name: str, tmp_path: Path) -> None:
     """On the data that comes with gapsvm: files are there, and a second run measures nothing."""
-    options = Options(tmp_path, quick=True, seeds=1)
-    outcome = run(EXPERIMENTS[name], options)
+    settings = Settings(tmp_path, quick=True, seeds=1)
+    outcome = run(EXPERIMENTS[name], settings)
     assert outcome.complete
     assert [file.name for file in outcome.files] == [name + end for end in (".png", ".csv", ".md")]
     png, table, page = outcome.files
@@ -55,15 +55,19 @@ def test_a_quick_run(name: str, tmp_path: Path) -> None:
         assert set(EXPERIMENTS[name].columns) < set(next(csv.DictReader(file)))
     assert "quick run" in page.read_text()
     assert "a9a (not in the paper)" in page.read_text()
-    assert run(EXPERIMENTS[name], options).measured == 0
+    assert run(EXPERIMENTS[name], settings).measured == 0
 
 
 def test_the_stand_in_is_named(tmp_path: Path) -> None:
-    options = Options(tmp_path)
-    assert figure9.chosen_task(options).title == "imdb (stand-in for astro-ph)"
-    assert {cell.lam for cell in figure9.plan(options)} == {2e-4}
-    assert {cell.lam for cell in figure7.plan(options)} == {5e-5}
-    assert {cell.sampler for cell in figure8.plan(options)} == {"multisets", "fixed", "permutation"}
+    settings = Settings(tmp_path)
+    assert figure9.chosen_task(settings).title == "imdb (stand-in for astro-ph)"
+    assert {cell.lam for cell in figure9.plan(settings)} == {2e-4}
+    assert {cell.lam for cell in figure7.plan(settings)} == {5e-5}
+    assert {cell.sampler for cell in figure8.plan(settings)} == {
+        "multisets",
+        "fixed",
+        "permutation",
+    }
 
 
 def test_the_methods_of_figure_9() -> None:
@@ -166,14 +170,14 @@ def test_columns_are_left_for_what_is_not_there(
 ) -> None:
     """A program that is not installed is left out, and the text says why."""
     monkeypatch.setattr(peers, "find_spec", lambda name: None if name == "liblinear" else name)
-    options = Options(tmp_path)
-    assert {cell.method for cell in figure4.plan(options)} == {
+    settings = Settings(tmp_path)
+    assert {cell.method for cell in figure4.plan(settings)} == {
         "pegasos", "sdca", "linear_svc", "sgd_classifier",
     }  # fmt: skip
     run = np.array([[1, 0.5, 0.3], [2, 0.1, 0.2]])
     here = ("pegasos", "sdca", "linear_svc", "sgd_classifier")
     race = figure4.Race(figure4.TASKS[2], {method: [run] for method in here})
-    said = figure4.text([race], options)
+    said = figure4.text([race], settings)
     assert "LIBLINEAR is left out: liblinear-official is not installed." in said
     assert "LinearSVC is left out" not in said
     (paper,) = [row for row in said.splitlines() if row.startswith("| **cov1, the paper's**")]
@@ -186,7 +190,7 @@ def test_columns_are_left_for_what_is_not_there(
 def test_other_programs_solve_the_same_problem(name: str, tmp_path: Path) -> None:
     peer = peers.PEERS[name]
     pytest.importorskip(peer.module)
-    bench = Bench(Options(tmp_path, quick=True))
+    bench = Bench(Settings(tmp_path, quick=True))
     problem = problem_of(figure4.QUICK, bench)
     at = clock.geometric(100, 2.0, 20 * problem.n_rows)
     points = list(peer.runs(peers.Job(problem, "a9a", 0, at, bench)))
@@ -243,7 +247,7 @@ def test_flat_is_judged() -> None:
 
 
 def test_parts_of_covtype(tmp_path: Path) -> None:
-    cells = flat.plan(Options(tmp_path, seeds=1))
+    cells = flat.plan(Settings(tmp_path, seeds=1))
     assert {522_911 // cell.train for cell in cells} == {1, 2, 4, 8, 16}
     assert {(cell.lam, cell.eps) for cell in cells} == {(1e-6, 0.0449), (1e-5, 0.01)}
 

@@ -15,7 +15,7 @@ import pytest
 from gapsvm.backends import get_backend
 from gapsvm.cli import main
 from gapsvm.problems.linear import Iterate
-from gapsvm.reproduce import EXPERIMENTS, Options, linear
+from gapsvm.reproduce import EXPERIMENTS, Settings, linear
 from gapsvm.reproduce.framework import Bench
 from gapsvm.reproduce.takac import figure1, figure2, tasks
 from gapsvm.reproduce.takac.figure1 import CountCell, Counts, stuck
@@ -61,7 +61,7 @@ def test_a_quick_run(name: str, command: Any, tmp_path: Path) -> None:
     assert [file.name for file in written] == [name + end for end in (".png", ".csv", ".md")]
     assert written[0].read_bytes()[:4] == b"\x89PNG"
     experiment = EXPERIMENTS[name]
-    cells = experiment.plan(Options(tmp_path, quick=True, seeds=1))
+    cells = experiment.plan(Settings(tmp_path, quick=True, seeds=1))
     with written[1].open() as file:
         rows = list(csv.DictReader(file))
     assert set(experiment.columns) < set(rows[0])
@@ -107,7 +107,7 @@ def test_an_unknown_name_is_one_sentence(command: Any) -> None:
 
 def test_the_full_plan(tmp_path: Path) -> None:
     """Five problems, every power of two, four methods, all seeds; stand-ins are named."""
-    cells = figure1.plan(Options(tmp_path, seeds=3))
+    cells = figure1.plan(Settings(tmp_path, seeds=3))
     assert len({cell.task for cell in cells}) == 5
     for task in tasks.TASKS:
         mine = [cell for cell in cells if cell.task == task.name]
@@ -117,12 +117,12 @@ def test_the_full_plan(tmp_path: Path) -> None:
         if task.printed is not None:
             assert task.lam == task.printed.lam
             assert ("stand-in for" in task.title) == (task.data != "cov1")
-    assert {cell.task for cell in figure2.plan(Options(tmp_path))} == {"news20b", "imdb-astro"}
+    assert {cell.task for cell in figure2.plan(Settings(tmp_path))} == {"news20b", "imdb-astro"}
     assert len(set(cells)) == len(cells)
 
 
 def test_the_objective_is_that_of_the_certificate(tmp_path: Path) -> None:
-    bench, backend = Bench(Options(tmp_path, quick=True)), get_backend()
+    bench, backend = Bench(Settings(tmp_path, quick=True)), get_backend()
     problem = linear.problem_of(tasks.BY_NAME["a9a-quick"], bench)
     rng = np.random.default_rng(0)
     alpha = rng.random(problem.n_rows)
@@ -132,10 +132,10 @@ def test_the_objective_is_that_of_the_certificate(tmp_path: Path) -> None:
 
 
 def test_at_b_1_safe_and_aggressive_are_the_same(tmp_path: Path) -> None:
-    bench = Bench(Options(tmp_path, quick=True))
+    bench = Bench(Settings(tmp_path, quick=True))
     counts = {}
     for method in ("safe", "aggressive"):
-        cells = figure1.plan(Options(tmp_path, quick=True, seeds=1))
+        cells = figure1.plan(Settings(tmp_path, quick=True, seeds=1))
         (cell,) = [c for c in cells if (c.task, c.method, c.b) == ("a9a-quick", method, 1)]
         (row,) = figure1.measure(cell, bench)
         assert row["outcome"] == "reached"
@@ -156,7 +156,7 @@ def test_evaluations_grow_geometrically() -> None:
 
 
 def cell_of(method: str = "naive") -> CountCell:
-    (cell, *_) = [c for c in figure1.plan(Options(Path())) if c.method == method]
+    (cell, *_) = [c for c in figure1.plan(Settings(Path())) if c.method == method]
     return cell
 
 

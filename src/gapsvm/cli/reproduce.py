@@ -13,7 +13,7 @@ from rich.progress import (
 )
 
 from gapsvm.cli.output import Cell, progress, require_output, say, show_facts
-from gapsvm.reproduce import EXPERIMENTS, Options, find, run
+from gapsvm.reproduce import EXPERIMENTS, Settings, find, run
 
 DONE, BROKEN_OFF = 0, 2
 
@@ -39,7 +39,7 @@ def run_reproduce(
 ) -> int:
     """Run an experiment, or go on with one that was broken off; the exit code."""
     experiment = find(name)
-    options = Options(
+    settings = Settings(
         output=output or Path("gapsvm-reproduce") / (f"{name}-quick" if quick else name),
         quick=quick,
         seeds=seeds,
@@ -59,7 +59,7 @@ def run_reproduce(
     with progress(*columns) as bar:
         task = bar.add_task(name, total=None)
         outcome = run(
-            experiment, options, lambda done, of: bar.update(task, completed=done, total=of)
+            experiment, settings, lambda done, of: bar.update(task, completed=done, total=of)
         )
     kept = outcome.finished - outcome.measured
     said = f"{outcome.measured} of {outcome.planned} runs measured, {kept} were there already"

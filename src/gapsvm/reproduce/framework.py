@@ -26,8 +26,7 @@ from gapsvm.solvers.loop import deferred_interrupt
 from gapsvm.solvers.newton.normal_equations import one_blas_thread
 from gapsvm.solvers.trace import Status
 from gapsvm.system.atomic import replacing
-from gapsvm.training.train import Options as TrainOptions
-from gapsvm.training.train import train
+from gapsvm.training.train import Options, train
 
 Row = dict[str, Any]
 """One line of a measurement: numbers and words by column."""
@@ -42,7 +41,7 @@ class Interrupted(Exception):
 
 
 @dataclass(frozen=True)
-class Options:
+class Settings:
     """What the user chose."""
 
     output: Path
@@ -66,7 +65,7 @@ class Experiment:
     columns : tuple of str
         What is measured of a cell.
     plan : callable
-        The cells of a run, by its options.
+        The cells of a run, by its settings.
     measure : callable
         The rows of one cell; asks ``bench.check()`` now and then.
     report : callable
@@ -80,16 +79,16 @@ class Experiment:
     time: str
     cell: type
     columns: tuple[str, ...]
-    plan: Callable[[Options], Sequence[Any]]
+    plan: Callable[[Settings], Sequence[Any]]
     measure: Callable[[Any, Bench], list[Row]]
-    report: Callable[[Path, list[Row], Options], None]
+    report: Callable[[Path, list[Row], Settings], None]
 
 
 @dataclass
 class Bench:
     """What the cells of a run share: data read once, optima found once, and the wish to stop."""
 
-    options: Options
+    settings: Settings
     interrupted: Callable[[], bool] = lambda: False
     failed: threading.Event = field(default_factory=threading.Event)
     _values: dict[Any, Any] = field(default_factory=dict)
@@ -118,12 +117,12 @@ class Bench:
         return float(self.once(("optimum", key), lambda: self._optimum(key, problem)))
 
     def _optimum(self, key: str, problem: LinearProblem) -> float:
-        path = self.options.output / OPTIMA
+        path = self.settings.output / OPTIMA
         kept = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
         if key in kept:
             return float(kept[key]["value"])
         tol = CERTIFIED / problem.primal_at_zero
-        fit = train(problem, TrainOptions(tol=tol, max_passes=5000), cancelled=self.cancelled)
+        fit = train(problem, Options(tol=tol, max_passes=5000), cancelled=self.cancelled)
         if fit.result.status is Status.INTERRUPTED:
             raise Interrupted
         if fit.result.gap > CERTIFIED:
@@ -232,34 +231,36 @@ Watch = Callable[[int, int], Any]
 """Told how many cells are done, and of how many."""
 
 
-def run(experiment: Experiment, options: Options, watch: Watch = lambda done, of: None) -> Outcome:
+def run(
+    experiment: Experiment, settings: Settings, watch: Watch = lambda done, of: None
+) -> Outcome:
     """Measure the cells that are not in the CSV yet, then write figure and text.
 
     Ctrl-C ends it between two evaluations; what is finished stays, and the next run goes on.
     """
-    path = options.output / f"{experiment.name}.csv"
-    cells = list(experiment.plan(options))
-    table = Table(path, experiment.cell, experiment.columns, read=not options.fresh)
+    path = settings.output / f"{experiment.name}.csv"
+    cells = list(experiment.plan(settings))
+    table = Table(path, experiment.cell, experiment.columns, read=not settings.fresh)
     todo = [cell for cell in cells if table.finished(cell) is None]
-    if todo and not options.quick:
-        _require(experiment, options.data_folder)
-    options.output.mkdir(parents=True, exist_ok=True)
-    if options.fresh:
+    if todo and not settings.quick:
+        _require(experiment, settings.data_folder)
+    settings.output.mkdir(parents=True, exist_ok=True)
+    if settings.fresh:
         path.unlink(missing_ok=True)
-        (options.output / OPTIMA).unlink(missing_ok=True)
+        (settings.output / OPTIMA).unlink(missing_ok=True)
     random.Random(0).shuffle(todo)  # long and short ones mixed: the time left can be foreseen
     of = len(cells)
     watch(of - len(todo), of)
     with deferred_interrupt() as interrupted, one_blas_thread():
-        bench = Bench(options, interrupted)
+        bench = Bench(settings, interrupted)
         with suppress(Interrupted):
             _measure(experiment, todo, bench, table, lambda left: watch(of - left, of))
     finished = [rows for cell in cells if (rows := table.finished(cell)) is not None]
     outcome = Outcome(len(todo) - (len(cells) - len(finished)), len(finished), len(cells), (path,))
     if not outcome.complete:
         return outcome
-    experiment.report(options.output, [row for rows in finished for row in rows], options)
-    written = [options.output / f"{experiment.name}{suffix}" for suffix in (".png", ".csv", ".md")]
+    experiment.report(settings.output, [row for rows in finished for row in rows], settings)
+    written = [settings.output / f"{experiment.name}{suffix}" for suffix in (".png", ".csv", ".md")]
     return Outcome(outcome.measured, outcome.finished, outcome.planned, tuple(written))
 
 
@@ -286,7 +287,7 @@ def _measure(
 ) -> None:
     """All cells of ``todo``, some at a time; each is appended as soon as it is finished."""
     left = len(todo)
-    with ThreadPoolExecutor(bench.options.threads) as pool:
+    with ThreadPoolExecutor(bench.settings.threads) as pool:
         under_way: dict[Future[list[Row]], Any] = {
             pool.submit(experiment.measure, cell, bench): cell for cell in todo
         }

@@ -15,7 +15,7 @@ from gapsvm.backends import Backend, get_backend
 from gapsvm.losses.registry import get_loss
 from gapsvm.problems.linear import LinearProblem
 from gapsvm.reproduce import style
-from gapsvm.reproduce.framework import Bench, Options, Row, as_numbers
+from gapsvm.reproduce.framework import Bench, Row, Settings, as_numbers
 from gapsvm.rows.matrix import Rows, checked_rows
 from gapsvm.solvers.subgradient.solver import Subgradient
 
@@ -92,7 +92,7 @@ class Loaded:
 def load(task: Task, bench: Bench) -> Loaded:
     """Training and test rows, read once; tasks that differ in λ alone share them."""
     key = (task.labelled, task.scale, task.train, task.part)
-    loaded: Loaded = bench.once(key, lambda: _load(task, bench.options.data_folder))
+    loaded: Loaded = bench.once(key, lambda: _load(task, bench.settings.data_folder))
     return loaded
 
 
@@ -118,7 +118,7 @@ def problem_of(task: Task, bench: Bench) -> LinearProblem:
 
 def optimum_of(task: Task, problem: LinearProblem, bench: Bench) -> float:
     """P*, as listed in the data folder or as found here."""
-    listed = _listed(task, bench.options.data_folder) if task.part == "files" else None
+    listed = _listed(task, bench.settings.data_folder) if task.part == "files" else None
     if listed is not None:
         return listed
     part = "" if task.part == "files" else f", {about(task)['part']}"
@@ -234,20 +234,20 @@ def log2_axis(axes: Any) -> None:
     axes.set_xlabel("mini-batch size b")
 
 
-def seeds_text(options: Options) -> str:
-    return "1 seed" if options.seeds == 1 else f"{options.seeds} seeds"
+def seeds_text(settings: Settings) -> str:
+    return "1 seed" if settings.seeds == 1 else f"{settings.seeds} seeds"
 
 
-def heading(paper: str, which: str, what: str, options: Options) -> str:
+def heading(paper: str, which: str, what: str, settings: Settings) -> str:
     """Title of a text, and what kind of run it is."""
     title = f"# {paper}, {which}: {what}\n"
-    if options.quick:
+    if settings.quick:
         title += "\n*A quick run on part of the data: it shows that everything works, no more.*\n"
     return title
 
 
-def title(figure: Any, words: str, options: Options) -> None:
-    figure.suptitle(words + (" (quick run)" if options.quick else ""), x=0.01, ha="left")
+def title(figure: Any, words: str, settings: Settings) -> None:
+    figure.suptitle(words + (" (quick run)" if settings.quick else ""), x=0.01, ha="left")
 
 
 def stand_in_note(chosen: Sequence[Task]) -> str:

@@ -21,7 +21,7 @@ from gapsvm.reproduce.do.tasks import (
     every_pass,
     tasks,
 )
-from gapsvm.reproduce.framework import Bench, Options, Row, as_numbers, markdown_table
+from gapsvm.reproduce.framework import Bench, Row, Settings, as_numbers, markdown_table
 from gapsvm.reproduce.linear import (
     Task,
     about,
@@ -51,9 +51,9 @@ COLUMNS_1 = ("pass", "objective", "optimum")
 COLUMNS_2 = ("pass", "test_error")
 
 
-def panels(options: Options) -> list[Task]:
+def panels(settings: Settings) -> list[Task]:
     """The left column is w8a in place of combined."""
-    found = {task.name: task for task in tasks(options) if task.name in CHOSEN}
+    found = {task.name: task for task in tasks(settings) if task.name in CHOSEN}
     ordered = [found[name] for name in CHOSEN if name in found]
     return [
         replace(task, paper="combined", stand_in=True) if task.name == "w8a" else task
@@ -61,19 +61,19 @@ def panels(options: Options) -> list[Task]:
     ]
 
 
-def plan(options: Options) -> list[RunCell]:
+def plan(settings: Settings) -> list[RunCell]:
     return [
         RunCell(
             **about(replace(task, lam=factor * task.lam)),
             method=method,
             k=k,
             seed=seed,
-            passes=QUICK_PASSES if options.quick else PASSES,
+            passes=QUICK_PASSES if settings.quick else PASSES,
         )
-        for task in panels(options)
+        for task in panels(settings)
         for factor in FACTORS
         for method, k in RUNS
-        for seed in range(options.seeds)
+        for seed in range(settings.seeds)
     ]
 
 
@@ -113,14 +113,14 @@ class Panel:
         return float(np.median(self.curves[method][1][-LAST:, 1]))
 
 
-def panels_of(rows: Sequence[Row], column: str, options: Options) -> list[list[Panel]]:
+def panels_of(rows: Sequence[Row], column: str, settings: Settings) -> list[list[Panel]]:
     """Rows of the figure, from the strongest λ to the weakest."""
     curves = curves_of(rows, ("task", "lam", "method"), "pass", column)
     optima = {(r["task"], r["lam"]): r.get("optimum", 0.0) for r in map(as_numbers, rows)}
     grid: list[list[Panel]] = []
     for factor in FACTORS:
         grid.append([])
-        for task in panels(options):
+        for task in panels(settings):
             lam = float(factor * task.lam)
             mine = {m: curves[task.name, lam, m] for m, _ in RUNS}
             best = float(optima[task.name, lam])
@@ -128,19 +128,19 @@ def panels_of(rows: Sequence[Row], column: str, options: Options) -> list[list[P
     return grid
 
 
-def report_1(folder: Path, rows: list[Row], options: Options) -> None:
-    grid = panels_of(rows, "objective", options)
-    _draw(folder / "do-fig1.png", grid, "objective", "Figure 1: training objective", options)
-    _write(folder / "do-fig1.md", grid, "Figure 1", "training objective", options)
+def report_1(folder: Path, rows: list[Row], settings: Settings) -> None:
+    grid = panels_of(rows, "objective", settings)
+    _draw(folder / "do-fig1.png", grid, "objective", "Figure 1: training objective", settings)
+    _write(folder / "do-fig1.md", grid, "Figure 1", "training objective", settings)
 
 
-def report_2(folder: Path, rows: list[Row], options: Options) -> None:
-    grid = panels_of(rows, "test_error", options)
-    _draw(folder / "do-fig2.png", grid, "test error (%)", "Figure 2: test error", options)
-    _write(folder / "do-fig2.md", grid, "Figure 2", "test error", options)
+def report_2(folder: Path, rows: list[Row], settings: Settings) -> None:
+    grid = panels_of(rows, "test_error", settings)
+    _draw(folder / "do-fig2.png", grid, "test error (%)", "Figure 2: test error", settings)
+    _write(folder / "do-fig2.md", grid, "Figure 2", "test error", settings)
 
 
-def _draw(path: Path, grid: list[list[Panel]], label: str, words: str, options: Options) -> None:
+def _draw(path: Path, grid: list[list[Panel]], label: str, words: str, settings: Settings) -> None:
     from matplotlib.lines import Line2D
 
     objective = label == "objective"
@@ -170,7 +170,7 @@ def _draw(path: Path, grid: list[list[Panel]], label: str, words: str, options: 
             label = "certified optimum"
             handles.append(Line2D([], [], color=style.BLACK, lw=1.0, ls=":", label=label))
         figure.legend(handles=handles, loc="outside lower center", ncols=3)
-        title(figure, f"{PAPER}, {words} by λ", options)
+        title(figure, f"{PAPER}, {words} by λ", settings)
 
 
 def _scale(axes: Any, panel: Panel, objective: bool) -> None:
@@ -188,7 +188,7 @@ def _scale(axes: Any, panel: Panel, objective: bool) -> None:
 # -- what the paper says ---------------------------------------------------------------------------
 
 
-def _write(path: Path, grid: list[list[Panel]], which: str, what: str, options: Options) -> None:
+def _write(path: Path, grid: list[list[Panel]], which: str, what: str, settings: Settings) -> None:
     objective = which == "Figure 1"
     unit, form = (1.0, ".4f") if objective else (100.0, ".2f")
     table = []
@@ -202,19 +202,19 @@ def _write(path: Path, grid: list[list[Panel]], which: str, what: str, options: 
     header += ["P*"] if objective else []
     kind = "Least objective" if objective else "Least test error in per cent"
     lines = [
-        heading(PAPER, which, f"{what} over the passes", options),
+        heading(PAPER, which, f"{what} over the passes", settings),
         f"![{which}](do-{'fig1' if objective else 'fig2'}.png)",
         "",
         f"{kind}, and the median of the last {LAST} passes, by the iterate after each; medians "
-        f"over {seeds_text(options)}, bands from least to most. Top row λ = 100 λ_best, bottom row "
-        "λ_best. do-table1 says why there are two kinds of Proximal. The paper prints a figure "
+        f"over {seeds_text(settings)}, bands from least to most. Top row λ = 100 λ_best, bottom "
+        "row λ_best. do-table1 says why there are two kinds of Proximal. The paper prints a figure "
         "only: what we can compare is what it says.",
         "",
         markdown_table(header, table),
         "",
         *(f"- {sentence}" for sentence in judgements(grid, objective)),
         "",
-        stand_in_note(panels(options)),
+        stand_in_note(panels(settings)),
         "",
     ]
     path.write_text("\n".join(lines), encoding="utf-8")

@@ -20,7 +20,7 @@ from gapsvm.reproduce.do.tasks import (
     every_pass,
     tasks,
 )
-from gapsvm.reproduce.framework import Bench, Options, Row, as_numbers
+from gapsvm.reproduce.framework import Bench, Row, Settings, as_numbers
 from gapsvm.reproduce.linear import Task, about, optimum_of, problem_of
 
 SIZES = (1, 10)
@@ -32,19 +32,19 @@ COLUMNS = (
 )  # fmt: skip
 
 
-def plan(options: Options) -> list[RunCell]:
+def plan(settings: Settings) -> list[RunCell]:
     return [
         RunCell(
             **about(task),
             method=method,
             k=k,
             seed=seed,
-            passes=QUICK_PASSES if options.quick else PASSES,
+            passes=QUICK_PASSES if settings.quick else PASSES,
         )
-        for task in tasks(options)
+        for task in tasks(settings)
         for k in SIZES
         for method in METHODS
-        for seed in range(options.seeds)
+        for seed in range(settings.seeds)
     ]
 
 

@@ -10,20 +10,20 @@ from typing import Any
 from gapsvm.reproduce import style
 from gapsvm.reproduce.do.table1 import SIZES, Result, results_of
 from gapsvm.reproduce.do.tasks import LABELS, LOOKS, METHODS, PAPER, PRINTED, TABLE
-from gapsvm.reproduce.framework import Options, Row, markdown_table
+from gapsvm.reproduce.framework import Row, Settings, markdown_table
 from gapsvm.reproduce.linear import Verdict, heading, said, seeds_text, short, stand_in_note, title
 
 CLOSE = 1e-3
 """Objectives that differ by less count as alike."""
 
 
-def report(folder: Path, rows: list[Row], options: Options) -> None:
+def report(folder: Path, rows: list[Row], settings: Settings) -> None:
     found = results_of(rows)
-    draw(folder / "do-table1.png", found, options)
-    (folder / "do-table1.md").write_text(text(found, rows, options), encoding="utf-8")
+    draw(folder / "do-table1.png", found, settings)
+    (folder / "do-table1.md").write_text(text(found, rows, settings), encoding="utf-8")
 
 
-def draw(path: Path, found: Sequence[Result], options: Options) -> None:
+def draw(path: Path, found: Sequence[Result], settings: Settings) -> None:
     """How far from P* each method stayed, and the paper's, counted from the same P*."""
     from matplotlib.lines import Line2D
 
@@ -59,7 +59,7 @@ def draw(path: Path, found: Sequence[Result], options: Options) -> None:
         if any(_paper(r) for r in found):
             handles.append(Line2D([], [], label="the paper's (its k is not printed)", **hollow))
         figure.legend(handles=handles, loc="outside lower center", ncols=6, fontsize=9)
-        title(figure, f"{PAPER}, Table 1: how far the best objective stayed from P*", options)
+        title(figure, f"{PAPER}, Table 1: how far the best objective stayed from P*", settings)
 
 
 def _row(axes: Any, result: Result, place: float) -> None:
@@ -148,15 +148,15 @@ STATEMENTS: tuple[tuple[str, tuple[str, ...], Judge], ...] = (
 """What Table 1 shows, and on which data."""
 
 
-def text(found: Sequence[Result], rows: Sequence[Row], options: Options) -> str:
+def text(found: Sequence[Result], rows: Sequence[Row], settings: Settings) -> str:
     seconds = sum(float(row["seconds"]) for row in rows)
     lines = [
-        heading(PAPER, "Table 1", "best objective and passes, ours beside the paper's", options),
+        heading(PAPER, "Table 1", "best objective and passes, ours beside the paper's", settings),
         "![Table 1](do-table1.png)",
         "",
         f"Best objective over {rows[0]['passes']} passes, the last iterate evaluated after each, "
         "and in brackets the passes to 99 % of the reduction that the same method reached (n/a: "
-        f"never below the start, P(0) = 1). Medians over {seeds_text(options)}. *Proximal* is the "
+        f"never below the start, P(0) = 1). Medians over {seeds_text(settings)}. *Proximal* is the "
         "paper's Algorithm 3 with ε = 0: as printed, w starts at zero again whenever R grows; *w "
         "kept*, which the bound allows, it stays. *R = 1/√λ* is Algorithm 2 alone. All project "
         "onto ‖w‖ ≤ 1/√λ. P* is the certified optimum (to 1e-7), which the paper did not have. "

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from gapsvm.reproduce import style
-from gapsvm.reproduce.framework import Bench, Options
+from gapsvm.reproduce.framework import Bench, Settings
 from gapsvm.reproduce.linear import Look, Task, TaskCell, problem_of, watched
 from gapsvm.solvers.subgradient.solver import Subgradient
 
@@ -79,8 +79,8 @@ TABLE = {
 }
 
 
-def tasks(options: Options) -> tuple[Task, ...]:
-    return QUICK if options.quick else TASKS
+def tasks(settings: Settings) -> tuple[Task, ...]:
+    return QUICK if settings.quick else TASKS
 
 
 @dataclass(frozen=True)

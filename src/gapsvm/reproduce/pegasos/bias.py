@@ -13,7 +13,7 @@ from gapsvm.backends import get_backend
 from gapsvm.losses.registry import get_loss
 from gapsvm.problems.linear import Bias, LinearProblem
 from gapsvm.reproduce import style
-from gapsvm.reproduce.framework import Bench, Options, Row, markdown_table
+from gapsvm.reproduce.framework import Bench, Row, Settings, markdown_table
 from gapsvm.reproduce.linear import (
     Task,
     TaskCell,
@@ -91,17 +91,17 @@ class BiasCell(TaskCell):
     passes: float
 
 
-def tasks_of(options: Options) -> tuple[Task, ...]:
-    return (QUICK,) if options.quick else TASKS
+def tasks_of(settings: Settings) -> tuple[Task, ...]:
+    return (QUICK,) if settings.quick else TASKS
 
 
-def plan(options: Options) -> list[BiasCell]:
-    passes = QUICK_PASSES if options.quick else PASSES
+def plan(settings: Settings) -> list[BiasCell]:
+    passes = QUICK_PASSES if settings.quick else PASSES
     return [
         BiasCell(**about(task), treatment=name, seed=seed, passes=passes)
-        for task in tasks_of(options)
+        for task in tasks_of(settings)
         for name in TREATMENTS
-        for seed in range(options.seeds)
+        for seed in range(settings.seeds)
     ]
 
 
@@ -158,14 +158,14 @@ def curves(rows: Sequence[Row], column: str) -> Curves:
     }
 
 
-def report(folder: Path, rows: list[Row], options: Options) -> None:
+def report(folder: Path, rows: list[Row], settings: Settings) -> None:
     own, best = (curves(rows, column) for column in ("suboptimality", "with_best_bias"))
-    draw(folder / "pegasos-bias.png", own, best, options)
-    (folder / "pegasos-bias.md").write_text(text(own, best, options), encoding="utf-8")
+    draw(folder / "pegasos-bias.png", own, best, settings)
+    (folder / "pegasos-bias.md").write_text(text(own, best, settings), encoding="utf-8")
 
 
-def draw(path: Path, own: Curves, best: Curves, options: Options) -> None:
-    tasks = tasks_of(options)
+def draw(path: Path, own: Curves, best: Curves, settings: Settings) -> None:
+    tasks = tasks_of(settings)
     with style.drawing(path, 5.6 * len(tasks) + 0.6, 9.2) as figure:
         grid = figure.subplots(2, len(tasks), sharex=True, sharey="col", squeeze=False)
         words = ("as found, P(w, b) − P*", "b chosen anew, min over b of P(w, b) − P*")
@@ -185,15 +185,15 @@ def draw(path: Path, own: Curves, best: Curves, options: Options) -> None:
             axes.set_ylabel("sub-optimality with a free bias")
         handles, labels = grid[0, 0].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside lower center", ncols=4 if len(tasks) > 1 else 2)
-        title(figure, f"{PAPER}, §6: four treatments of the bias", options)
+        title(figure, f"{PAPER}, §6: four treatments of the bias", settings)
 
 
 def last(curve: tuple[Any, Any]) -> float:
     return float(curve[1][-1, 1])
 
 
-def text(own: Curves, best: Curves, options: Options) -> str:
-    tasks = tasks_of(options)
+def text(own: Curves, best: Curves, settings: Settings) -> str:
+    tasks = tasks_of(settings)
     passes = own[tasks[0].name, "sdca"][0][-1]
     header = [""]
     for task in tasks:
@@ -206,13 +206,13 @@ def text(own: Curves, best: Curves, options: Options) -> str:
         for name, treatment in TREATMENTS.items()
     ]
     lines = [
-        heading(PAPER, "§6", "four treatments of the bias", options),
+        heading(PAPER, "§6", "four treatments of the bias", settings),
         "![Four treatments of the bias](pegasos-bias.png)",
         "",
         "Objective less P* of the problem with a free bias, also for the penalised bias, whose own "
         f"problem is another. Hinge loss, {', '.join(_named(task) for task in tasks)}; means of "
         "the later iterates, a new permutation each pass, one row a step unless k is named. "
-        f"Medians over {seeds_text(options)}, bands from least to most. The paper does not "
+        f"Medians over {seeds_text(settings)}, bands from least to most. The paper does not "
         "measure this: what we can compare is what it says. P* is certified to 1e-7; "
         f"{short(RESOLVED)} stands for anything below.",
         "",

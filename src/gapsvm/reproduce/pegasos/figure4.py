@@ -16,7 +16,7 @@ import numpy as np
 
 from gapsvm.backends import get_backend
 from gapsvm.reproduce import style
-from gapsvm.reproduce.framework import Bench, Options, Row, as_numbers, markdown_table
+from gapsvm.reproduce.framework import Bench, Row, Settings, as_numbers, markdown_table
 from gapsvm.reproduce.linear import (
     Task,
     TaskCell,
@@ -89,17 +89,17 @@ class TimeCell(TaskCell):
     looks: str
 
 
-def tasks(options: Options) -> tuple[Task, ...]:
-    return (QUICK,) if options.quick else TASKS
+def tasks(settings: Settings) -> tuple[Task, ...]:
+    return (QUICK,) if settings.quick else TASKS
 
 
-def plan(options: Options) -> list[TimeCell]:
+def plan(settings: Settings) -> list[TimeCell]:
     return [
         cell_of(task, method, seed)
-        for task in tasks(options)
+        for task in tasks(settings)
         for method in ALL
         if method not in PEERS or PEERS[method].installed
-        for seed in range(options.seeds)
+        for seed in range(settings.seeds)
     ]
 
 
@@ -184,10 +184,10 @@ def races_of(rows: Sequence[Row]) -> list[Race]:
     ]
 
 
-def report(folder: Path, rows: list[Row], options: Options) -> None:
+def report(folder: Path, rows: list[Row], settings: Settings) -> None:
     found = races_of(rows)
-    draw(folder / "pegasos-table1.png", found, options)
-    (folder / "pegasos-table1.md").write_text(text(found, options), encoding="utf-8")
+    draw(folder / "pegasos-table1.png", found, settings)
+    (folder / "pegasos-table1.md").write_text(text(found, settings), encoding="utf-8")
 
 
 def methods_of(found: Sequence[Race]) -> list[str]:
@@ -195,7 +195,7 @@ def methods_of(found: Sequence[Race]) -> list[str]:
     return [method for method in ALL if method in found[0].runs]
 
 
-def draw(path: Path, found: Sequence[Race], options: Options) -> None:
+def draw(path: Path, found: Sequence[Race], settings: Settings) -> None:
     from matplotlib.lines import Line2D
     from matplotlib.ticker import NullFormatter
 
@@ -229,14 +229,14 @@ def draw(path: Path, found: Sequence[Race], options: Options) -> None:
         label = f"ε; {ALLOWED:g} times the optimum's test error"
         handles.append(Line2D([], [], color=style.BLACK, lw=1.0, ls=":", label=label))
         figure.legend(handles=handles, loc="outside lower center", ncols=len(handles))
-        title(figure, f"{PAPER}, Figure 4: linear SVMs on the clock", options)
+        title(figure, f"{PAPER}, Figure 4: linear SVMs on the clock", settings)
 
 
 LATER = "— (comes later)"
 """The columns of methods that gapsvm does not have yet."""
 
 
-def text(found: Sequence[Race], options: Options) -> str:
+def text(found: Sequence[Race], settings: Settings) -> str:
     methods = methods_of(found)
     others = methods[len(METHODS) :]
     table = []
@@ -255,11 +255,11 @@ def text(found: Sequence[Race], options: Options) -> str:
     header = ["data", "ε", "test error at the optimum", *(LABELS_OF_ALL[m] for m in methods)]
     header += ["bundle (the paper's: SVM-Perf)", "LASVM"]
     lines = [
-        heading(PAPER, "Table 1 and Figure 4", "linear SVMs on the clock", options),
+        heading(PAPER, "Table 1 and Figure 4", "linear SVMs on the clock", settings),
         "![Figure 4](pegasos-table1.png)",
         "",
         "Seconds of computing until P(w) − P* < ε, without loading and evaluation, and the test "
-        f"error then; medians over {seeds_text(options)}. ε is the largest sub-optimality below "
+        f"error then; medians over {seeds_text(settings)}. ε is the largest sub-optimality below "
         f"which no look at any run of Pegasos or SDCA had more than {ALLOWED:g} times the test "
         "error of the optimum. The paper's machine was a Core i7 920 of 2008: only "
         "ratios can be compared. Our SDCA takes the rows in a new order each pass, the paper's "

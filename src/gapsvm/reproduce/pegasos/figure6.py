@@ -11,7 +11,7 @@ import numpy as np
 
 from gapsvm.backends import get_backend
 from gapsvm.reproduce import style
-from gapsvm.reproduce.framework import Bench, Options, Row, markdown_table
+from gapsvm.reproduce.framework import Bench, Row, Settings, markdown_table
 from gapsvm.reproduce.linear import (
     Task,
     TaskCell,
@@ -58,21 +58,21 @@ class LambdaCell(TaskCell):
     looks: str
 
 
-def tasks(options: Options) -> tuple[Task, ...]:
-    return (QUICK,) if options.quick else TASKS
+def tasks(settings: Settings) -> tuple[Task, ...]:
+    return (QUICK,) if settings.quick else TASKS
 
 
-def plan(options: Options) -> list[LambdaCell]:
+def plan(settings: Settings) -> list[LambdaCell]:
     lambdas, iterations = (
-        (QUICK_LAMBDAS, QUICK_ITERATIONS) if options.quick else (LAMBDAS, ITERATIONS)
+        (QUICK_LAMBDAS, QUICK_ITERATIONS) if settings.quick else (LAMBDAS, ITERATIONS)
     )
     looks = " ".join(map(str, iterations))
     return [
         LambdaCell(**about(replace(task, lam=lam)), method=method, seed=seed, looks=looks)
-        for task in tasks(options)
+        for task in tasks(settings)
         for lam in lambdas
         for method in METHODS
-        for seed in range(options.seeds)
+        for seed in range(settings.seeds)
     ]
 
 
@@ -128,13 +128,13 @@ def results_of(rows: Sequence[Row]) -> list[ByLambda]:
     ]
 
 
-def report(folder: Path, rows: list[Row], options: Options) -> None:
+def report(folder: Path, rows: list[Row], settings: Settings) -> None:
     found = results_of(rows)
-    draw(folder / "pegasos-fig6.png", found, options)
-    (folder / "pegasos-fig6.md").write_text(text(found, options), encoding="utf-8")
+    draw(folder / "pegasos-fig6.png", found, settings)
+    (folder / "pegasos-fig6.md").write_text(text(found, settings), encoding="utf-8")
 
 
-def draw(path: Path, found: Sequence[ByLambda], options: Options) -> None:
+def draw(path: Path, found: Sequence[ByLambda], settings: Settings) -> None:
     from matplotlib.lines import Line2D
 
     looks: tuple[dict[str, Any], ...] = (
@@ -162,16 +162,16 @@ def draw(path: Path, found: Sequence[ByLambda], options: Options) -> None:
         ]
         handles.append(Line2D([], [], color=style.GREY, lw=1.0, label="∝ 1/λ"))
         figure.legend(handles=handles, loc="outside lower center", ncols=3, fontsize=9)
-        title(figure, f"{PAPER}, Figure 6 for linear problems: the effect of λ", options)
+        title(figure, f"{PAPER}, Figure 6 for linear problems: the effect of λ", settings)
 
 
-def text(found: Sequence[ByLambda], options: Options) -> str:
+def text(found: Sequence[ByLambda], settings: Settings) -> str:
     lines = [
-        heading(PAPER, "Figure 6", "the effect of λ, for linear problems", options),
+        heading(PAPER, "Figure 6", "the effect of λ, for linear problems", settings),
         "![Figure 6](pegasos-fig6.png)",
         "",
         "P(w) − P* of the last iterate after a fixed number of iterations, k = 1, no projection. "
-        f"Medians over {seeds_text(options)}, bands from least to most. P* is certified to "
+        f"Medians over {seeds_text(settings)}, bands from least to most. P* is certified to "
         f"{short(FLOOR)} for every λ. The paper's figure is of USPS with a kernel and prints no "
         "numbers: what we can compare is what it says, here on linear problems.",
         "",

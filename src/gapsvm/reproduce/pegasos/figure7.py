@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from gapsvm.reproduce import style
-from gapsvm.reproduce.framework import Bench, Options, Row, markdown_table
+from gapsvm.reproduce.framework import Bench, Row, Settings, markdown_table
 from gapsvm.reproduce.linear import (
     COLOURS,
     TaskCell,
@@ -52,12 +52,12 @@ class BatchCell(TaskCell):
     """Row visits."""
 
 
-def plan(options: Options) -> list[BatchCell]:
-    sizes, fixed = (SIZES_QUICK, FIXED_QUICK) if options.quick else (SIZES, FIXED)
+def plan(settings: Settings) -> list[BatchCell]:
+    sizes, fixed = (SIZES_QUICK, FIXED_QUICK) if settings.quick else (SIZES, FIXED)
     return [
-        BatchCell(**about(task_of(options)), k=k, seed=seed, budget=fixed[-1])
+        BatchCell(**about(task_of(settings)), k=k, seed=seed, budget=fixed[-1])
         for k in sizes
-        for seed in range(options.seeds)
+        for seed in range(settings.seeds)
     ]
 
 
@@ -104,20 +104,20 @@ class Batches:
         return until
 
 
-def batches_of(rows: Sequence[Row], options: Options) -> Batches:
+def batches_of(rows: Sequence[Row], settings: Settings) -> Batches:
     curves = curves_of(rows, ("k",), "visits", "suboptimality")
-    how = (FIXED_QUICK, SHOWN_QUICK) if options.quick else (FIXED, SHOWN)
+    how = (FIXED_QUICK, SHOWN_QUICK) if settings.quick else (FIXED, SHOWN)
     return Batches({k: curve for (k,), curve in curves.items()}, *how)
 
 
-def report(folder: Path, rows: list[Row], options: Options) -> None:
-    found = batches_of(rows, options)
-    draw(folder / "pegasos-fig7.png", found, options)
-    (folder / "pegasos-fig7.md").write_text(text(found, options), encoding="utf-8")
+def report(folder: Path, rows: list[Row], settings: Settings) -> None:
+    found = batches_of(rows, settings)
+    draw(folder / "pegasos-fig7.png", found, settings)
+    (folder / "pegasos-fig7.md").write_text(text(found, settings), encoding="utf-8")
 
 
-def draw(path: Path, found: Batches, options: Options) -> None:
-    task = task_of(options)
+def draw(path: Path, found: Batches, settings: Settings) -> None:
+    task = task_of(settings)
     with style.drawing(path, 11.0, 4.6) as figure:
         left, right = figure.subplots(1, 2, sharey=True)
         for visits, colour in zip(found.fixed, COLOURS):
@@ -134,21 +134,21 @@ def draw(path: Path, found: Batches, options: Options) -> None:
             axes.spines["right"].set_visible(False)
             axes.legend(loc="best", fontsize=9)
         words = f"{PAPER}, Figure 7: mini-batches on {task.title}, λ = {short(task.lam)}"
-        title(figure, words, options)
+        title(figure, words, settings)
 
 
-def text(found: Batches, options: Options) -> str:
-    task = task_of(options)
+def text(found: Batches, settings: Settings) -> str:
+    task = task_of(settings)
     table = [
         [f"{k:,}", *(f"{found.at(k, visits)[1]:.3g}" for visits in found.fixed)]
         for k in found.sizes
     ]
     lines = [
-        heading(PAPER, "Figure 7", "the mini-batch size at equal work", options),
+        heading(PAPER, "Figure 7", "the mini-batch size at equal work", settings),
         "![Figure 7](pegasos-fig7.png)",
         "",
         f"P(w) − P* of the last iterate on {task.title}, λ = {short(task.lam)}, no projection. "
-        f"Medians over {seeds_text(options)}, bands from least to most. The paper prints a figure "
+        f"Medians over {seeds_text(settings)}, bands from least to most. The paper prints a figure "
         "only: what we can compare is what it says.",
         "",
         *(f"- {sentence}" for sentence in judgements(found)),

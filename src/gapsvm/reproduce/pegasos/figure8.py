@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from gapsvm.reproduce import style
-from gapsvm.reproduce.framework import Bench, Options, Row, markdown_table
+from gapsvm.reproduce.framework import Bench, Row, Settings, markdown_table
 from gapsvm.reproduce.linear import (
     COLOURS,
     TaskCell,
@@ -52,12 +52,12 @@ class SamplerCell(TaskCell):
     passes: int
 
 
-def plan(options: Options) -> list[SamplerCell]:
-    passes = QUICK_PASSES if options.quick else PASSES
+def plan(settings: Settings) -> list[SamplerCell]:
+    passes = QUICK_PASSES if settings.quick else PASSES
     return [
-        SamplerCell(**about(task_of(options)), sampler=sampler, seed=seed, passes=passes)
+        SamplerCell(**about(task_of(settings)), sampler=sampler, seed=seed, passes=passes)
         for sampler in SAMPLERS
-        for seed in range(options.seeds)
+        for seed in range(settings.seeds)
     ]
 
 
@@ -82,30 +82,30 @@ def curves(rows: Sequence[Row]) -> Curves:
     return {sampler: found[(sampler,)] for sampler in SAMPLERS}
 
 
-def report(folder: Path, rows: list[Row], options: Options) -> None:
+def report(folder: Path, rows: list[Row], settings: Settings) -> None:
     found = curves(rows)
-    draw(folder / "pegasos-fig8.png", found, options)
-    (folder / "pegasos-fig8.md").write_text(text(found, options), encoding="utf-8")
+    draw(folder / "pegasos-fig8.png", found, settings)
+    (folder / "pegasos-fig8.md").write_text(text(found, settings), encoding="utf-8")
 
 
-def draw(path: Path, found: Curves, options: Options) -> None:
-    task = task_of(options)
+def draw(path: Path, found: Curves, settings: Settings) -> None:
+    task = task_of(settings)
     with style.drawing(path, 8.0, 4.8) as figure:
         axes = figure.subplots()
         for (sampler, (x, bands)), colour in zip(found.items(), COLOURS):
             line(axes, x, bands, color=colour, label=LABELS[sampler])
         axes.set(xscale="log", yscale="log", xlabel="passes", ylabel="P(w) − P*")
-        axes.set_xticks([1, 2, 5, 10, 20, 50, 100][: 7 if not options.quick else 5])
+        axes.set_xticks([1, 2, 5, 10, 20, 50, 100][: 7 if not settings.quick else 5])
         axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
         axes.minorticks_off()
         axes.spines["right"].set_visible(False)
         axes.legend()
         axes.set_title(f"{task.title}, λ = {short(task.lam)}")
-        title(figure, f"{PAPER}, Figure 8: how rows are drawn", options)
+        title(figure, f"{PAPER}, Figure 8: how rows are drawn", settings)
 
 
-def text(found: Curves, options: Options) -> str:
-    task = task_of(options)
+def text(found: Curves, settings: Settings) -> str:
+    task = task_of(settings)
     last = len(found["fixed"][0])
     places = [p for p in (1, 3, 10, 30, 100) if p <= last]
     table = [
@@ -114,11 +114,11 @@ def text(found: Curves, options: Options) -> str:
     ]
     header = ["", *(f"pass {p}" for p in places), f"passes {last // 2}–{last}, geometric mean"]
     lines = [
-        heading(PAPER, "Figure 8", "how rows are drawn", options),
+        heading(PAPER, "Figure 8", "how rows are drawn", settings),
         "![Figure 8](pegasos-fig8.png)",
         "",
         f"P(w) − P* of the last iterate on {task.title}, λ = {short(task.lam)}, k = 1, no "
-        f"projection. Medians over {seeds_text(options)}, bands from least to most. The paper "
+        f"projection. Medians over {seeds_text(settings)}, bands from least to most. The paper "
         "prints a figure only: what we can compare is what it says.",
         "",
         markdown_table(header, table),

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from gapsvm.reproduce import style
-from gapsvm.reproduce.framework import Bench, Options, Row, as_numbers, markdown_table
+from gapsvm.reproduce.framework import Bench, Row, Settings, as_numbers, markdown_table
 from gapsvm.reproduce.linear import (
     Task,
     TaskCell,
@@ -62,22 +62,22 @@ class RateCell(TaskCell):
     looks: str
 
 
-def chosen_task(options: Options) -> Task:
-    task = task_of(options)
-    return task if options.quick else replace(task, lam=LAM)
+def chosen_task(settings: Settings) -> Task:
+    task = task_of(settings)
+    return task if settings.quick else replace(task, lam=LAM)
 
 
-def plan(options: Options) -> list[RateCell]:
+def plan(settings: Settings) -> list[RateCell]:
     return [
         RateCell(
-            **about(chosen_task(options)),
+            **about(chosen_task(settings)),
             method=method,
             seed=seed,
-            steps=QUICK_STEPS if options.quick else STEPS,
+            steps=QUICK_STEPS if settings.quick else STEPS,
             looks=f"{GROWTH:g} from {FIRST}",
         )
         for method in METHODS
-        for seed in range(options.seeds)
+        for seed in range(settings.seeds)
     ]
 
 
@@ -129,16 +129,16 @@ def rates_of(rows: Sequence[Row]) -> Rates:
     )
 
 
-def report(folder: Path, rows: list[Row], options: Options) -> None:
+def report(folder: Path, rows: list[Row], settings: Settings) -> None:
     found = rates_of(rows)
-    draw(folder / "pegasos-fig9.png", found, options)
-    (folder / "pegasos-fig9.md").write_text(text(found, options), encoding="utf-8")
+    draw(folder / "pegasos-fig9.png", found, settings)
+    (folder / "pegasos-fig9.md").write_text(text(found, settings), encoding="utf-8")
 
 
-def draw(path: Path, found: Rates, options: Options) -> None:
+def draw(path: Path, found: Rates, settings: Settings) -> None:
     from matplotlib.lines import Line2D
 
-    task = chosen_task(options)
+    task = chosen_task(settings)
     with style.drawing(path, 11.4, 5.0) as figure:
         left, right = figure.subplots(1, 2)
         for method in METHODS[:2]:
@@ -171,11 +171,11 @@ def draw(path: Path, found: Rates, options: Options) -> None:
         ]
         right.legend(handles=handles, loc="upper right", fontsize=9, ncols=3)
         words = f"{PAPER}, Figure 9: step sizes on {task.title}, λ = {short(task.lam)}"
-        title(figure, words, options)
+        title(figure, words, settings)
 
 
-def text(found: Rates, options: Options) -> str:
-    task = chosen_task(options)
+def text(found: Rates, settings: Settings) -> str:
+    task = chosen_task(settings)
     table = [
         [
             LABELS.get(method, method),
@@ -187,12 +187,12 @@ def text(found: Rates, options: Options) -> str:
     ]
     steps = int(found.objective["norma"][0][-1])
     lines = [
-        heading(PAPER, "Figure 9", "Pegasos, Norma and a constant step", options),
+        heading(PAPER, "Figure 9", "Pegasos, Norma and a constant step", settings),
         "![Figure 9](pegasos-fig9.png)",
         "",
         f"Objective and test hinge loss of the last iterate on {task.title}, λ = "
         f"{short(task.lam)}, k = 1, over {steps:,} iterations. Pegasos projects; Norma's p is the "
-        f"one its bound prefers. Medians over {seeds_text(options)}, bands from least to most. "
+        f"one its bound prefers. Medians over {seeds_text(settings)}, bands from least to most. "
         f"P* = {found.optimum:.5f}. The paper prints a figure only: what we can compare is what it "
         "says.",
         "",

@@ -13,7 +13,7 @@ import numpy as np
 from gapsvm.backends import get_backend
 from gapsvm.problems.linear import LinearProblem
 from gapsvm.reproduce import style
-from gapsvm.reproduce.framework import Bench, Options, Row, markdown_table
+from gapsvm.reproduce.framework import Bench, Row, Settings, markdown_table
 from gapsvm.reproduce.linear import (
     Task,
     TaskCell,
@@ -63,11 +63,11 @@ class FlatCell(TaskCell):
     looks: str
 
 
-def targets(options: Options) -> Sequence[tuple[Task, float]]:
-    return QUICK_TARGETS if options.quick else TARGETS
+def targets(settings: Settings) -> Sequence[tuple[Task, float]]:
+    return QUICK_TARGETS if settings.quick else TARGETS
 
 
-def plan(options: Options) -> list[FlatCell]:
+def plan(settings: Settings) -> list[FlatCell]:
     return [
         FlatCell(
             **about(replace(task, train=task.train // part)),
@@ -77,10 +77,10 @@ def plan(options: Options) -> list[FlatCell]:
             most=MOST,
             looks=f"{GROWTH:g} from {FIRST}; timed {REPEATS} times",
         )
-        for task, eps in targets(options)
-        for part in (QUICK_PARTS if options.quick else PARTS)
+        for task, eps in targets(settings)
+        for part in (QUICK_PARTS if settings.quick else PARTS)
         for method in METHODS
-        for seed in range(RUNS * options.seeds)
+        for seed in range(RUNS * settings.seeds)
     ]
 
 
@@ -132,7 +132,7 @@ class Growth:
         return f"λ = {short(self.task.lam)}, ε = {self.eps:g}"
 
 
-def results_of(rows: Sequence[Row], options: Options) -> list[Growth]:
+def results_of(rows: Sequence[Row], settings: Settings) -> list[Growth]:
     ordered = sorted(rows, key=lambda row: int(row["train"]))
     updates, seconds = (
         curves_of(ordered, ("lam", "eps", "method"), "train", column)
@@ -145,7 +145,7 @@ def results_of(rows: Sequence[Row], options: Options) -> list[Growth]:
             {m: updates[task.lam, eps, m] for m in METHODS},
             {m: seconds[task.lam, eps, m] for m in METHODS},
         )
-        for task, eps in targets(options)
+        for task, eps in targets(settings)
     ]
 
 
@@ -161,13 +161,13 @@ def spread(curve: tuple[Any, Any]) -> float:
     return float(middle.max() / middle.min())
 
 
-def report(folder: Path, rows: list[Row], options: Options) -> None:
-    found = results_of(rows, options)
-    draw(folder / "pegasos-flat.png", found, options)
-    (folder / "pegasos-flat.md").write_text(text(found, options), encoding="utf-8")
+def report(folder: Path, rows: list[Row], settings: Settings) -> None:
+    found = results_of(rows, settings)
+    draw(folder / "pegasos-flat.png", found, settings)
+    (folder / "pegasos-flat.md").write_text(text(found, settings), encoding="utf-8")
 
 
-def draw(path: Path, found: Sequence[Growth], options: Options) -> None:
+def draw(path: Path, found: Sequence[Growth], settings: Settings) -> None:
     from matplotlib.lines import Line2D
     from matplotlib.ticker import NullLocator
 
@@ -194,19 +194,19 @@ def draw(path: Path, found: Sequence[Growth], options: Options) -> None:
         ]
         figure.legend(handles=handles, loc="outside lower center", ncols=4)
         words = f"{PAPER}, §7.1: parts of {found[0].task.data}, of different size"
-        title(figure, words, options)
+        title(figure, words, settings)
 
 
-def text(found: Sequence[Growth], options: Options) -> str:
+def text(found: Sequence[Growth], settings: Settings) -> str:
     lines = [
-        heading(PAPER, "§7.1", "does the runtime depend on the number of rows?", options),
+        heading(PAPER, "§7.1", "does the runtime depend on the number of rows?", settings),
         "![Parts of different size](pegasos-flat.png)",
         "",
         f"Updates (row visits, k = 1) of the last iterate until P(w) − P* ≤ ε, on the first n "
         f"training rows of {found[0].task.title}, each n with its own P*, certified. Looks are "
         f"{100 * (GROWTH - 1):.0f} % of the updates apart. The time is that of as many updates in "
         f"one go, without setting up and without looking, the least of {REPEATS}. Medians over "
-        f"{RUNS * options.seeds} runs, in brackets from least to most. The paper prints no "
+        f"{RUNS * settings.seeds} runs, in brackets from least to most. The paper prints no "
         "numbers for this: what we can compare is what it says.",
         "",
     ]

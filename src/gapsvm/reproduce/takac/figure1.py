@@ -11,7 +11,7 @@ from statistics import median
 import numpy as np
 
 from gapsvm.backends import get_backend
-from gapsvm.reproduce.framework import Bench, Options, Row, as_numbers
+from gapsvm.reproduce.framework import Bench, Row, Settings, as_numbers
 from gapsvm.reproduce.linear import TaskCell, about, optimum_of, primal, problem_of, run_to
 from gapsvm.reproduce.takac.tasks import (
     BY_NAME,
@@ -52,7 +52,7 @@ class CountCell(TaskCell):
     protocol: str
 
 
-def plan(options: Options) -> list[CountCell]:
+def plan(settings: Settings) -> list[CountCell]:
     return [
         CountCell(
             **about(task),
@@ -63,10 +63,10 @@ def plan(options: Options) -> list[CountCell]:
             budget=task.passes * task.train,
             protocol=PROTOCOL,
         )
-        for task in tasks(options)
+        for task in tasks(settings)
         for method in METHODS
-        for b in batch_sizes(task, options)
-        for seed in range(options.seeds)
+        for b in batch_sizes(task, settings)
+        for seed in range(settings.seeds)
     ]
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from gapsvm.reproduce import style
-from gapsvm.reproduce.framework import Options, Row, markdown_table
+from gapsvm.reproduce.framework import Row, Settings, markdown_table
 from gapsvm.reproduce.linear import heading, log2_axis, seeds_text, short, stand_in_note, title
 from gapsvm.reproduce.takac.figure1 import (
     FAR,
@@ -25,13 +25,13 @@ from gapsvm.reproduce.takac.tasks import FACTOR, LABELS, LOOKS, METHODS, PAPER, 
 from gapsvm.rows.spectral import beta
 
 
-def report(folder: Path, rows: list[Row], options: Options) -> None:
+def report(folder: Path, rows: list[Row], settings: Settings) -> None:
     found = counts_of(rows)
-    draw(folder / "takac-fig1.png", found, options)
-    (folder / "takac-fig1.md").write_text(text(found, rows, options), encoding="utf-8")
+    draw(folder / "takac-fig1.png", found, settings)
+    (folder / "takac-fig1.md").write_text(text(found, rows, settings), encoding="utf-8")
 
 
-def draw(path: Path, found: Sequence[Counts], options: Options) -> None:
+def draw(path: Path, found: Sequence[Counts], settings: Settings) -> None:
     columns = min(3, len(found) + 1)
     lines = math.ceil((len(found) + 1) / columns)
     with style.drawing(path, 4.6 * columns, 3.7 * lines + 0.5) as figure:
@@ -42,7 +42,7 @@ def draw(path: Path, found: Sequence[Counts], options: Options) -> None:
         for axes in grid[len(found) + 1 :]:
             axes.axis("off")
         words = f"iterations to P(w̄) − P* ≤ {short(TARGET)}, by mini-batch size"
-        title(figure, f"{PAPER}, Figure 1: {words}", options)
+        title(figure, f"{PAPER}, Figure 1: {words}", settings)
 
 
 def _panel(axes: Any, counts: Counts) -> None:
@@ -234,7 +234,7 @@ STATEMENTS: tuple[tuple[str, Callable[[Counts], Verdict]], ...] = (
 )
 
 
-def text(found: Sequence[Counts], rows: Sequence[Row], options: Options) -> str:
+def text(found: Sequence[Counts], rows: Sequence[Row], settings: Settings) -> str:
     """The statements, the reasons, and the numbers."""
     verdicts = [[judge(counts) for counts in found] for _, judge in STATEMENTS]
     words = {True: "yes", False: "**no**", None: "–"}
@@ -244,12 +244,12 @@ def text(found: Sequence[Counts], rows: Sequence[Row], options: Options) -> str:
     ]
     seconds = sum(float(row["seconds"]) for row in rows)
     lines = [
-        heading(PAPER, "Figure 1", "iterations against mini-batch size", options),
+        heading(PAPER, "Figure 1", "iterations against mini-batch size", settings),
         "![Figure 1](takac-fig1.png)",
         "",
         f"Iterations until an evaluation finds P(w̄) − P* ≤ {short(TARGET)}; evaluations are "
         f"{100 * (GROWTH - 1):.0f} % of the iterations apart ({100 * (FAR_GROWTH - 1):.0f} % while "
-        f"over {FAR:g} times the target away). Numbers are medians over {seeds_text(options)}. "
+        f"over {FAR:g} times the target away). Numbers are medians over {seeds_text(settings)}. "
         "The paper prints these results as a figure only: what we can compare is what it says.",
         "",
         "## What can be seen, and what not",

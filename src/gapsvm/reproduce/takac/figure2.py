@@ -13,7 +13,7 @@ import numpy as np
 
 from gapsvm.backends import get_backend
 from gapsvm.reproduce import style
-from gapsvm.reproduce.framework import Bench, Options, Row, as_numbers, markdown_table
+from gapsvm.reproduce.framework import Bench, Row, Settings, as_numbers, markdown_table
 from gapsvm.reproduce.linear import (
     TaskCell,
     about,
@@ -67,8 +67,8 @@ CHOSEN = {"news20b": (1024, 200), "imdb-astro": (512, 200)}
 CHOSEN_QUICK = {"imdb-quick": (256, 40), "a9a-quick": (256, 40)}
 
 
-def plan(options: Options) -> list[TraceCell]:
-    chosen = CHOSEN_QUICK if options.quick else CHOSEN
+def plan(settings: Settings) -> list[TraceCell]:
+    chosen = CHOSEN_QUICK if settings.quick else CHOSEN
     return [
         TraceCell(
             **about(task),
@@ -78,11 +78,11 @@ def plan(options: Options) -> list[TraceCell]:
             budget=passes * task.train,
             growth=GROWTH,
         )
-        for task in tasks(options)
+        for task in tasks(settings)
         if task.name in chosen
         for b, passes in [chosen[task.name]]
         for method in METHODS
-        for seed in range(options.seeds)
+        for seed in range(settings.seeds)
     ]
 
 
@@ -159,13 +159,13 @@ def evolutions_of(rows: Sequence[Row]) -> list[Evolution]:
     return found
 
 
-def report(folder: Path, rows: list[Row], options: Options) -> None:
+def report(folder: Path, rows: list[Row], settings: Settings) -> None:
     found = evolutions_of(rows)
-    draw(folder / "takac-fig2.png", found, options)
-    (folder / "takac-fig2.md").write_text(text(found, options), encoding="utf-8")
+    draw(folder / "takac-fig2.png", found, settings)
+    (folder / "takac-fig2.md").write_text(text(found, settings), encoding="utf-8")
 
 
-def draw(path: Path, found: Sequence[Evolution], options: Options) -> None:
+def draw(path: Path, found: Sequence[Evolution], settings: Settings) -> None:
     from matplotlib.lines import Line2D
 
     with style.drawing(path, 5.6 * len(found) + 0.4, 7.2) as figure:
@@ -204,20 +204,20 @@ def draw(path: Path, found: Sequence[Evolution], options: Options) -> None:
         ]
         figure.legend(handles=handles, loc="outside lower center", ncols=6, columnspacing=1.4)
         words = f"{PAPER}, Figure 2: evolution of sub-optimality and test error"
-        title(figure, words, options)
+        title(figure, words, settings)
 
 
-def text(found: Sequence[Evolution], options: Options) -> str:
+def text(found: Sequence[Evolution], settings: Settings) -> str:
     lines = [
         heading(
             PAPER,
             "Figure 2",
             "evolution of primal and dual sub-optimality and of test error",
-            options,
+            settings,
         ),
         "![Figure 2](takac-fig2.png)",
         "",
-        f"Medians over {seeds_text(options)}, bands from least to most. Pegasos has no dual "
+        f"Medians over {seeds_text(settings)}, bands from least to most. Pegasos has no dual "
         "iterate. Values below 1e-6 are not told apart: P* is certified to 1e-7.",
         "",
     ]

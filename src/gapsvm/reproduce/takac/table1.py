@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from gapsvm.reproduce import style
-from gapsvm.reproduce.framework import Bench, Options, Row, as_numbers, markdown_table
+from gapsvm.reproduce.framework import Bench, Row, Settings, as_numbers, markdown_table
 from gapsvm.reproduce.linear import TaskCell, about, heading, load, log2_axis, short, stand_in_note
 from gapsvm.reproduce.takac.tasks import BY_NAME, FACTOR, PAPER, sigma2_of, tasks
 from gapsvm.rows.spectral import beta
@@ -16,8 +16,8 @@ from gapsvm.rows.spectral import beta
 COLUMNS = ("test", "features", "percent", "sigma2")
 
 
-def plan(options: Options) -> list[TaskCell]:
-    return [TaskCell(**about(task)) for task in tasks(options)]
+def plan(settings: Settings) -> list[TaskCell]:
+    return [TaskCell(**about(task)) for task in tasks(settings)]
 
 
 def measure(cell: TaskCell, bench: Bench) -> list[Row]:
@@ -34,12 +34,12 @@ def measure(cell: TaskCell, bench: Bench) -> list[Row]:
     ]
 
 
-def report(folder: Path, rows: list[Row], options: Options) -> None:
+def report(folder: Path, rows: list[Row], settings: Settings) -> None:
     found = [as_numbers(row) for row in rows]
     draw(folder / "takac-table1.png", found)
     header = ["data", "train", "test", "features", "% nonzero", "λ", "σ²", "1/σ²"]
     text = [
-        heading(PAPER, "Table 1", "the data and λ, ours beside the paper's", options),
+        heading(PAPER, "Table 1", "the data and λ, ours beside the paper's", settings),
         markdown_table(header, _lines(found)),
         "",
         "σ² is an upper bound of ‖X‖²/n of the training rows, scaled so that none is longer than "

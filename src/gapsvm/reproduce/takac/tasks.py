@@ -11,7 +11,7 @@ from gapsvm import datasets
 from gapsvm.backends import Backend, get_backend
 from gapsvm.problems.linear import Iterate, LinearProblem
 from gapsvm.reproduce import linear, style
-from gapsvm.reproduce.framework import Bench, Options
+from gapsvm.reproduce.framework import Bench, Settings
 from gapsvm.rows.spectral import sigma2
 from gapsvm.solvers.minibatch.solver import MiniBatchSDCA
 from gapsvm.solvers.subgradient.solver import Pegasos
@@ -75,11 +75,11 @@ QUICK = (
 BY_NAME = {task.name: task for task in (*TASKS, *QUICK)}
 
 
-def tasks(options: Options) -> tuple[Task, ...]:
+def tasks(settings: Settings) -> tuple[Task, ...]:
     """The problems of a run; a quick one takes what is at hand."""
-    if not options.quick:
+    if not settings.quick:
         return TASKS
-    here = [t for t in QUICK if datasets.available(t.data, folder=options.data_folder)]
+    here = [t for t in QUICK if datasets.available(t.data, folder=settings.data_folder)]
     return tuple(here) or QUICK[-1:]
 
 
@@ -90,10 +90,10 @@ def sigma2_of(task: Task, bench: Bench) -> float:
     return float(bench.once(key, lambda: sigma2(rows, get_backend(), normalised=False).value))
 
 
-def batch_sizes(task: Task, options: Options) -> list[int]:
+def batch_sizes(task: Task, settings: Settings) -> list[int]:
     """1, 2, 4, … 2¹⁴, as far as there are rows; a quick run takes every fourth."""
     sizes = [2**k for k in range(15) if 2**k <= task.train]
-    return sizes[::4] if options.quick else sizes
+    return sizes[::4] if settings.quick else sizes
 
 
 # -- the four methods ------------------------------------------------------------------------------
