@@ -20,6 +20,7 @@ from problems import matrix, problem, targets
 from gapsvm.io.tensors import read_tensors, write_tensors
 from gapsvm.problems.linear import LinearProblem
 from gapsvm.solvers.bundle.bundle import Bundle
+from gapsvm.solvers.bundle.proximal import ProximalBundle
 from gapsvm.solvers.loop import solve
 from gapsvm.solvers.newton.interior import InteriorPoint
 from gapsvm.solvers.sdca.serial import SDCA
@@ -40,6 +41,7 @@ SOLVERS = {
     "warm sdca": SDCA(alpha=np.linspace(0, 1, 40), bias=0.5, shrinking=False),
     "interior": InteriorPoint(),
     "bundle": Bundle(max_cuts=5),
+    "proximal bundle": ProximalBundle(max_cuts=5),
     "pegasos": Pegasos(),
     "pegasos in batches": Pegasos(batch_size=7, projection=True),
 }

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from problems import BIASES, LOSS_NAMES, matrix, problem, targets
 
-from gapsvm import Bundle, MulticlassProblem, solve
+from gapsvm import Bundle, MulticlassProblem, ProximalBundle, solve
 from gapsvm.backends import get_backend
 from gapsvm.problems.risks import risk_of
 
@@ -77,6 +77,19 @@ def test_at_the_best_bias_the_pulls_cancel(loss):
         assert abs(np.sum(p.sign * alpha)) <= 1e-6 * np.sum(np.abs(alpha))
         if not w.any():
             assert answer.value == pytest.approx(p.primal_at_zero, rel=1e-9)
+
+
+@pytest.mark.parametrize("bias", BIASES)
+@pytest.mark.parametrize("loss", LOSS_NAMES)
+def test_the_proximal_bundle_solves_every_loss(loss, bias):
+    """The optimum of the standard bundle, within both gaps, and never a bound above a value."""
+    p = problem(loss, lam=0.01, bias=bias)
+    options = {"gap": 1e-3 * p.primal_at_zero, "max_passes": 1000, "evaluate_every": 1}
+    one, other = (solve(p, solver, **options) for solver in (Bundle(), ProximalBundle()))
+    assert one.converged
+    assert other.converged
+    assert all(record.gap >= -1e-12 * p.primal_at_zero for record in other.trace)
+    assert abs(one.certificate.primal - other.certificate.primal) <= max(one.gap, other.gap)
 
 
 def test_a_cut_of_the_hinge_keeps_a_byte_a_row():

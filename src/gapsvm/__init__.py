@@ -41,6 +41,7 @@ _HOME = {
     "Subgradient": "gapsvm.solvers.subgradient.solver",
     "Bundle": "gapsvm.solvers.bundle.bundle",
     "STEP_RULES": "gapsvm.solvers.subgradient.rules",
+    "ProximalBundle": "gapsvm.solvers.bundle.proximal",
     "OuterBias": "gapsvm.solvers.outer_bias",
     "ChainProblem": "gapsvm.problems.structured.chain",
     "FrankWolfe": "gapsvm.solvers.frank_wolfe.solver",

@@ -8,13 +8,26 @@ import numpy as np
 import pytest
 from problems import matrix, targets
 
-from gapsvm import Bundle, InteriorPoint, LinearProblem, RiskProblem, Status, get_loss, solve
+from gapsvm import (
+    Bundle,
+    InteriorPoint,
+    LinearProblem,
+    ProximalBundle,
+    RiskProblem,
+    Status,
+    get_loss,
+    solve,
+)
 from gapsvm.training.checkpoint import fingerprint, load_checkpoint, save_checkpoint
 
 X = matrix(60, 6)
 Y = targets(X, "margin")
 LAM = 1e-3
-METHODS = {"standard": Bundle()}
+METHODS = {
+    "standard": Bundle(),
+    "proximal": ProximalBundle(),
+    "one tau": ProximalBundle(tau="single", radius="bound"),
+}
 every_method = pytest.mark.parametrize("solver", METHODS.values(), ids=METHODS)
 
 

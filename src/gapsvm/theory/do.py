@@ -209,6 +209,16 @@ def do_theorem4_counts(
     return OptimisticCounts(phases, each, iterations, batch_size * iterations)
 
 
+def do_lemma3_rise(value: float, slope: float, curvature: float) -> float:
+    """Do Lemma 3, eq. (12): D′_t([β; 1]) − D′_{t−1}(β) = f(w_t) − ‖λw_t + a_t‖²/(2(λt + τ_{1:t})).
+
+    ``value`` is f(w_t), ``slope`` the norm of λw_t + a_t, ``curvature`` is λt + τ_{1:t}; w_t must
+    be the minimiser that belongs to β.
+    """
+    positive(curvature=curvature)
+    return value - slope * slope / (2 * curvature)
+
+
 def do_proposition3_error(tau: Any, lam: float, A: Any, R: float) -> float:
     """Do Proposition 3: (1/T) Σ [2τ_t R² + (λR + A_t)²/(2(λt + τ_{1:t}))].
 
