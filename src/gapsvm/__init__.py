@@ -15,6 +15,8 @@ _HOME = {
     "LinearSVR": "gapsvm.estimators.linear",
     "OnlineSVC": "gapsvm.estimators.online",
     "OnlineSVR": "gapsvm.estimators.online",
+    "ChainSVC": "gapsvm.estimators.chain",
+    "Sequences": "gapsvm.rows.tokens",
     "svm_path": "gapsvm.training.path",
     "save_model": "gapsvm.estimators.files",
     "load_model": "gapsvm.estimators.files",

@@ -98,6 +98,7 @@ def chains(X: Any) -> None:
         else:
             rest = np.ones(10), room, np.empty((24, K)), edges.copy(), values
             cpu.chain_marginals(*chosen, truth, *rest)
+    cpu.chain_max_marginals(scores, edges, starts, order, room[0], room[1], scores.copy())
     problem = ChainProblem(X, starts, np.arange(N) % K, K, 0.1)
     solve(problem, FrankWolfe(), gap=0.0, max_passes=3)
 

@@ -77,6 +77,18 @@ def test_the_best_of_all_labellings(scale, per_token, barred, cost):
 
 
 @pytest.mark.parametrize(("scale", "per_token", "barred"), CASES)
+def test_max_marginals(scale, per_token, barred):
+    scores, edges, _ = drawn(scale, per_token, barred, 2)
+    out, room = np.empty_like(scores), np.empty((2, K))
+    CPU.chain_max_marginals(scores, edges, STARTS, ORDER, room[0], room[1], out)
+    for here, _ in spans():
+        ways, totals = everything(scores, edges, here)
+        for t in range(here.stop - here.start):
+            best = [totals[ways[:, t] == r].max() for r in range(K)]
+            np.testing.assert_allclose(out[here][t], best, rtol=1e-12)
+
+
+@pytest.mark.parametrize(("scale", "per_token", "barred"), CASES)
 @pytest.mark.parametrize("with_truth", [False, True])
 def test_marginals_are_those_of_all_labellings(scale, per_token, barred, with_truth):
     """Scores of size 1000 take the way through logarithms."""

@@ -146,6 +146,25 @@ class ChainScores:
         labels, values = zip(*found)
         return np.concatenate(labels), np.concatenate(values)
 
+    def of(self, labels: Any) -> Any:
+        """The score of a labelling of each chain; a label for every token of all."""
+        everything = self.chains.everything
+        return self.best(everything)[1] - self.best(everything, labels)[1]
+
+    def max_marginals(self) -> Any:
+        """Tokens × labels: the score of the best labelling that has this label there."""
+
+        def one(part: Any) -> Any:
+            scores, edges = self._tables(part)
+            ways, out = np.empty((2, self.weights.n_labels)), np.empty_like(scores)
+            args = (scores, edges, self.chains.starts, part, ways[0], ways[1], out)
+            self.backend.chain_max_marginals(*args)
+            return out
+
+        parts = self._parts(self.chains.everything)
+        none = np.empty((0, self.weights.n_labels))
+        return np.concatenate([none, *self.backend.map(one, parts)])
+
     def _parts(self, order: Any) -> list[Any]:
         return self.chains.parts(order, self.weights.values_per_token, self.backend.threads)
 

@@ -133,6 +133,44 @@ def chain_best(scores, edges, starts, order, truth, cost, ways, labels, values):
 
 
 @register_jitable
+def _best_way_here(after, edge, later):
+    """later_a ← max_b edge[a, b] + after_b, with after_b = later_b + what b scores itself."""
+    for a in range(np.uint64(later.size)):
+        top = edge[a, _0] + after[_0]
+        for b in range(_1, np.uint64(after.size)):
+            way = edge[a, b] + after[b]
+            top = way if way > top else top
+        later[a] = top
+
+
+@kernel
+def chain_max_marginals(scores, edges, starts, order, ways, later, out):
+    """The score of the best labelling that has label r at token t, for every t and r.
+
+    Given     scores as chain_scores wrote them; ways, later: room for a number a label.
+    Modified  out.
+    """
+    each, p, labels = np.uint64(edges.shape[0] > 1), _0, np.uint64(scores.shape[1])
+    for k in range(np.uint64(order.size)):
+        length = np.uint64(starts[order[k] + _1]) - np.uint64(starts[order[k]])
+        for t in range(length):
+            for r in range(labels):
+                out[p + t, r] = scores[p + t, r]
+            if t > _0:
+                _best_way_on(out[p + t - _1], edges[(p + t) * each], out[p + t], ways)
+        for r in range(labels):
+            later[r] = 0.0
+        for back in range(_1, length):
+            t = length - back
+            for r in range(labels):
+                ways[r] = later[r] + scores[p + t, r]
+            _best_way_here(ways, edges[(p + t) * each], later)
+            for r in range(labels):
+                out[p + t - _1, r] += later[r]
+        p += length
+
+
+@register_jitable
 def _to_powers(scores):
     """scores become e^(scores − top); returns the top, and whether they are too far apart."""
     top = low = scores[_0]

@@ -2,7 +2,12 @@
 
 from gapsvm.backends.numba.batch_bias import balanced_pulls, batch_bias_steps
 from gapsvm.backends.numba.chain_blocks import chain_block_steps
-from gapsvm.backends.numba.chains import chain_best, chain_marginals, chain_scores
+from gapsvm.backends.numba.chains import (
+    chain_best,
+    chain_marginals,
+    chain_max_marginals,
+    chain_scores,
+)
 from gapsvm.backends.numba.evaluate import (
     column_order,
     combination,
@@ -45,6 +50,7 @@ __all__ = [
     "chain_best",
     "chain_block_steps",
     "chain_marginals",
+    "chain_max_marginals",
     "chain_scores",
     "column_order",
     "combination",

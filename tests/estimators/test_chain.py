@@ -1,0 +1,221 @@
+"""Estimators of sequences: every form of input, what they predict, files, bad input."""
+
+from __future__ import annotations
+
+import pickle
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import GridSearchCV
+
+from gapsvm import ChainSVC, FrankWolfe, Sequences
+from gapsvm.models.base import ModelFormatError
+
+ESTIMATORS = [ChainSVC]
+every = pytest.mark.parametrize("Estimator", ESTIMATORS)
+NAMES = np.array(["B", "I", "O"])
+
+
+def arrays(n=25, seed=0):
+    """Noisy one-hot tokens of a sticky chain, as a list of arrays."""
+    rng = np.random.default_rng(seed)
+    X, y = [], []
+    for length in rng.integers(1, 9, n):
+        labels = np.repeat(rng.integers(0, 3, length), rng.integers(1, 4, length))[:length]
+        X.append(np.eye(4)[labels] + 0.7 * rng.normal(size=(length, 4)))
+        y.append(NAMES[labels])
+    return X, y
+
+
+def words(n=25, seed=1):
+    """The same with features by name."""
+    rng = np.random.default_rng(seed)
+    X, y = [], []
+    for length in rng.integers(1, 7, n):
+        labels = rng.integers(0, 3, length)
+        said = np.where(rng.random(length) < 0.8, labels, rng.integers(0, 3, length))
+        X.append([{"word": f"w{s}", "bias": 1.0, "odd": bool(s % 2)} for s in said])
+        y.append([str(NAMES[k]) for k in labels])
+    return X, y
+
+
+def together(X, y):
+    """The same tokens with boundaries."""
+    starts = np.r_[0, np.cumsum([len(x) for x in X])]
+    return starts, np.vstack(X), np.concatenate(y)
+
+
+@every
+def test_every_form_of_input_gives_the_same_model(Estimator):
+    X, y = arrays()
+    starts, stacked, labels = together(X, y)
+    first = Estimator(tol=1e-6).fit(X, y)
+    for form, told in (
+        ([sp.csr_matrix(x) for x in X], y),
+        (Sequences(stacked, starts), labels),
+        (Sequences(sp.csr_matrix(stacked), starts), [list(part) for part in y]),
+    ):
+        again = Estimator(tol=1e-6).fit(form, told)
+        assert again.primal_objective_ == pytest.approx(first.primal_objective_, rel=1e-5)
+        for one, other in zip(first.predict(X), again.predict(form)):
+            assert list(one) == list(other)
+        assert again.score(form, told) == first.score(X, y)
+
+
+@every
+def test_features_by_name(Estimator):
+    X, y = words()
+    clf = Estimator(tol=1e-5).fit(X, y)
+    assert clf.converged_
+    assert set(clf.feature_names_) == {"word:w0", "word:w1", "word:w2", "bias", "odd"}
+    new = [[{"word": "w1", "never": "seen"}, {}], [{"word": "w2"}]]
+    assert [len(part) for part in clf.predict(new)] == [2, 1]
+    assert clf.score(X, y) > 0.6
+    names = [[[f"{k}:{v}" for k, v in token.items() if k == "word"] for token in s] for s in X]
+    assert Estimator().fit(names, y).feature_names_
+    hashed = Estimator(features="hashed", n_hashed=512, tol=1e-5).fit(X, y)
+    assert hashed.coef_.shape == (3, 512)
+    assert hashed.score(X, y) == pytest.approx(clf.score(X, y), abs=0.05)
+
+
+@every
+def test_certificate_and_attributes(Estimator):
+    X, y = arrays()
+    clf = Estimator(lam=0.05, tol=1e-3, edge_features=True).fit(X, y)
+    assert clf.dual_gap_ == clf.primal_objective_ - clf.dual_objective_
+    assert clf.dual_gap_ >= 0
+    assert clf.converged_
+    assert clf.history_[-1].gap == clf.dual_gap_
+    assert clf.coef_.shape == (3, 4)
+    assert clf.transition_coef_.shape == (3, 3)
+    assert clf.edge_coef_.shape == (4, 3, 3)
+    weights = clf.strongest_weights(5)
+    assert [abs(w) for w, _, _ in weights] == sorted((abs(w) for w, _, _ in weights), reverse=True)
+    assert weights[0][1] in {"x0", "x1", "x2", "x3"}
+    assert {a for _, a, _ in clf.strongest_transitions(9)} == set(NAMES)
+
+
+@every
+def test_scores_of_sequences_and_tokens(Estimator):
+    X, y = arrays()
+    clf = Estimator().fit(X, y)
+    best = clf.sequence_scores(X)
+    np.testing.assert_allclose(clf.sequence_scores(X, clf.predict(X)), best)
+    assert np.all(clf.sequence_scores(X, y) <= best + 1e-9)
+    for tokens, labels, top in zip(clf.token_scores(X), clf.predict(X), best):
+        np.testing.assert_allclose(tokens.max(axis=1), top)
+        assert list(clf.classes_[tokens.argmax(axis=1)]) == list(labels)
+
+
+@every
+def test_transitions_that_are_barred_are_never_predicted(Estimator):
+    X, y = arrays()
+    seen = {pair for part in y for pair in pairwise(part.tolist())}
+    for transitions in ("seen", sorted(seen)):
+        clf = Estimator(transitions=transitions).fit(X, y)
+        found = {pair for part in clf.predict(arrays(60, 5)[0]) for pair in pairwise(part.tolist())}
+        assert found <= seen
+    with pytest.raises(ValueError, match="transition that is not allowed"):
+        Estimator(transitions=[("B", "B")]).fit(X, y)
+
+
+@every
+def test_conventions_of_scikit_learn(Estimator):
+    X, y = arrays()
+    search = GridSearchCV(Estimator(tol=1e-2), {"C": [0.01, 1.0]}, cv=2).fit(X, y)
+    assert search.best_score_ > 0.5
+    clf = clone(Estimator(C=3.0)).fit(X, y)
+    assert clf.get_params()["C"] == 3.0
+    copied = pickle.loads(pickle.dumps(clf))
+    assert list(copied.predict(X)[3]) == list(clf.predict(X)[3])
+
+
+@every
+def test_weights_of_sequences(Estimator):
+    X, y = arrays(8)
+    weight = np.array([2.0, 1, 1, 1, 1, 1, 1, 1])
+    one = Estimator(lam=0.1, tol=1e-7).fit(X, y, sample_weight=weight)
+    two = Estimator(lam=0.1, tol=1e-7).fit([X[0], *X], [y[0], *y])
+    assert one.primal_objective_ == pytest.approx(two.primal_objective_, rel=1e-5)
+
+
+@every
+def test_files_without_pickle(Estimator, tmp_path):
+    for data, options in ((arrays(), {"transitions": "seen"}), (words(), {"C": 2.0})):
+        X, y = data
+        clf = Estimator(**options).fit(X, y)
+        clf.save(tmp_path / "model")
+        again = Estimator.load(tmp_path / "model")
+        assert again.get_params() == clf.get_params()
+        assert again.dual_gap_ == clf.dual_gap_
+        np.testing.assert_array_equal(again.coef_, clf.coef_)
+        for one, other in zip(clf.predict(X), again.predict(X)):
+            assert list(one) == list(other)
+    (tmp_path / "model").write_bytes(b"no model")
+    with pytest.raises(ModelFormatError, match="damaged or no model"):
+        Estimator.load(tmp_path / "model")
+
+
+@every
+def test_warm_start_and_budget(Estimator):
+    X, y = arrays()
+    clf = Estimator(warm_start=True).fit(X, y)
+    passes = clf.n_iter_
+    assert clf.fit(X, y).history_[0].passes == 0.0
+    assert clf.n_iter_ <= passes
+    with pytest.warns(ConvergenceWarning, match="certified gap"):
+        Estimator(tol=1e-12, max_iter=1).fit(X, y)
+
+
+def test_a_solver_as_method_and_threads_change_nothing_but_the_way():
+    X, y = arrays()
+    one = ChainSVC(tol=1e-6).fit(X, y)
+    other = ChainSVC(tol=1e-6, method=FrankWolfe("gap", cached=3), n_jobs=2).fit(X, y)
+    assert one.primal_objective_ == pytest.approx(other.primal_objective_, rel=1e-4)
+
+
+@every
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"X": [np.ones((2, 2)), np.ones((0, 2))]}, "sequence 1 is empty"),
+        ({"X": [np.ones((2, 2)), np.ones((1, 3))]}, "sequence 1 has 3 features"),
+        ({"X": [np.ones((2, 2)), np.ones(2)]}, "sequence 1 must be an array of tokens"),
+        ({"X": [np.ones((2, 2)), np.full((1, 2), np.nan)]}, "X contains NaN"),
+        ({"X": np.ones((3, 2))}, "list of sequences"),
+        ({"X": []}, "no sequences"),
+        (
+            {"X": [[{"a": 1}, {"a": None}], [{"a": 1}]]},
+            "token 1 of sequence 0 has no value for 'a'",
+        ),
+        ({"X": [[{"a": 1}, 3], [{"a": 1}]]}, "token 1 of sequence 0 must be a dict"),
+        ({"X": [[{"a": 1}, {}], []]}, "sequence 1 is empty"),
+        ({"y": [["B", "I"], ["O", "O"]]}, "sequence 1 has 1 tokens, but y has 2"),
+        ({"y": [["B", "I"]]}, "X has 2 sequences, but y has 1"),
+        ({"y": [["B", "B"], ["B"]]}, "one label only"),
+        ({"sample_weight": [1.0]}, "there are 2 examples"),
+    ],
+)
+def test_bad_input(Estimator, change, message):
+    good = {"X": [np.ones((2, 2)), np.ones((1, 2))], "y": [["B", "I"], ["O"]]}
+    with pytest.raises(ValueError, match=message):
+        Estimator().fit(**{**good, **change})
+
+
+@every
+def test_bad_input_to_a_fitted_model(Estimator):
+    X, y = arrays(6)
+    clf = Estimator().fit(X, y)
+    with pytest.raises(ValueError, match="3 features, but the model has 4"):
+        clf.predict([np.ones((2, 3))])
+    with pytest.raises(ValueError, match="sequence 0 is empty"):
+        clf.predict([np.ones((0, 4))])
+    with pytest.raises(ValueError, match="sequence 1 has the label 'Z', which fit has not seen"):
+        clf.sequence_scores(X[:2], [y[0], ["Z"] * len(y[1])])
+    with pytest.raises(ValueError, match="fitted to arrays"):
+        clf.predict([[{"a": 1}]])
+    assert clf.predict([]) == []
