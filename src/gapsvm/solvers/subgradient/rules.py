@@ -211,15 +211,17 @@ class OptimisticRule(ProximalRule):
 
 STEP_RULES: Registry[StepRule] = Registry("step rule")
 """Every rule by name; the parameters of what makes it are the rule's own."""
-STEP_RULES.add("pegasos", PegasosRule, "1/(λt)")
-STEP_RULES.add("norma", NormaRule, "p/(λ√t)")
-STEP_RULES.add("zhang", ZhangRule, "a constant")
-STEP_RULES.add("adaptive", AdaptiveRule, "Bartlett's: a proximal term in the step, too")
+STEP_RULES.add("pegasos", PegasosRule, "lengths 1/(λt) (Pegasos; Do, Algorithm 1)")
+STEP_RULES.add("norma", NormaRule, "lengths p/(λ√t) (Norma)")
+STEP_RULES.add("zhang", ZhangRule, "one length for all steps (Zhang)")
 STEP_RULES.add(
-    "proximal", ProximalRule, "1/(λt + τ_1 + … + τ_t), each τ balanced (Do, Algorithm 2)"
+    "adaptive", AdaptiveRule, "a proximal term in the step, balanced as it goes (Bartlett)"
 )
-STEP_RULES.add("bound", BoundRule, "1/(λt + τ), one τ that minimises the bound (Do, Strategy 2)")
-STEP_RULES.add("optimistic", OptimisticRule, "proximal with a guessed radius (Do, Algorithm 3)")
+STEP_RULES.add("proximal", ProximalRule, "lengths 1/(λt + Στ), each τ balanced (Do, Algorithm 2)")
+STEP_RULES.add("bound", BoundRule, "lengths 1/(λt + τ), the τ of the best bound (Do, Strategy 2)")
+STEP_RULES.add(
+    "optimistic", OptimisticRule, "proximal with a guessed radius that grows (Do, Algorithm 3)"
+)
 
 
 def get_step_rule(spec: str | StepRule) -> StepRule:
