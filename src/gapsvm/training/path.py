@@ -12,6 +12,7 @@ from gapsvm.backends import get_backend
 from gapsvm.losses.registry import get_loss
 from gapsvm.problems.linear import Iterate, LinearProblem
 from gapsvm.rows.matrix import checked_rows
+from gapsvm.solvers.newton.normal_equations import one_blas_thread
 from gapsvm.training.train import Fit, Options, train
 
 
@@ -97,7 +98,8 @@ def svm_path(
             sample_weight=sample_weight,
             bias="free" if fit_intercept else "none",
         )
-        fit = train(problem, options, warm=warm)
+        with one_blas_thread():  # several add long sums in another order
+            fit = train(problem, options, warm=warm)
         warm = fit.solution
         points[k] = PathPoint(float(lams[k]), warm.w, warm.bias, fit)
     return [points[k] for k in range(len(lams))]
