@@ -15,6 +15,8 @@ from gapsvm.losses.base import Loss
 from gapsvm.losses.registry import LOSSES, get_loss
 from gapsvm.rows.matrix import as_rows
 from gapsvm.types.curves import FiveNumbers
+from gapsvm.types.steps import Averaging, Ball, BiasStep, StepSizes, WeightArrays
+from gapsvm.types.tables import ALPHA, PULLS
 
 CURVES = {
     **{name: get_loss(name) for name in LOSS_NAMES},
@@ -152,11 +154,11 @@ def test_the_logistic_step_finds_its_root(backend):
     for _ in range(400):
         a = rng.choice([0.0, 1e-10, 1e-4, rng.random(), 1 - 1e-6, 1.0])
         z, q = rng.normal() * rng.choice([1, 10, 100]), 10 ** rng.uniform(-3, 5)
-        table, order = np.array([a, q, 1.0, 1.0]), np.zeros(1, dtype=np.uint32)
+        table, order = np.array([[a, q, 1.0, 1.0]]), np.zeros(1, dtype=np.uint32)
         X = as_rows(np.ones((1, 1))).view
         steps = get_backend(backend).sdca_steps
         steps(X, loss.curve, table, order, 0, 1, 0, z * one, 0.0, 0.0, np.inf, 1.0)
-        p = table[0]
+        p = table[0, ALPHA]
         root = brentq(lambda u, a=a, z=z, q=q: u + z + q * (expit(u) - a), -z - q - 1, -z + q + 1)
         assert p == pytest.approx(expit(root), rel=1e-6, abs=1e-9), (a, z, q)
 
@@ -213,15 +215,15 @@ def test_compiled_losses_equal_the_definition(loss):
     X = as_rows(m[:, None]).view
     sign, t = (y, one) if margin else (one, y)
     nothing, none = np.zeros(60), np.zeros(0)
-    table = np.stack(np.broadcast_arrays(nothing, nothing, sign, t), axis=1).ravel()
+    table = np.stack(np.broadcast_arrays(nothing, nothing, sign, t), axis=1)
     w, scalars = one.copy(), np.array([1.0, 1.0, 0.0, 0.0, 1.0, 0.0])
     batches = np.arange(60, dtype=np.uint32)[:, None]
     cpu.subgradient_steps(
-        *(X, loss.curve, table, batches, nothing, nothing + 1),
-        *(False, 1.0, 0.0, 0.0, 0.0, np.inf, np.inf, w, none, scalars),
+        *(X, loss.curve, table, batches, StepSizes(nothing, nothing + 1), Averaging(1.0, 0.0)),
+        *(BiasStep(0.0, False), Ball(np.inf, 0.0, np.inf), WeightArrays(w, none, scalars)),
     )
     np.testing.assert_allclose(
-        table[1::4], loss.curve.maximiser(sign * m, t), rtol=1e-13, atol=1e-14
+        table[:, PULLS], loss.curve.maximiser(sign * m, t), rtol=1e-13, atol=1e-14
     )
     for i in range(60):
         sign, t = (y[i : i + 1], one) if margin else (one, y[i : i + 1])

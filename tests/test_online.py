@@ -21,6 +21,7 @@ from gapsvm.solvers.subgradient.rules import STEP_RULES
 from gapsvm.solvers.subgradient.solver import Subgradient
 from gapsvm.training.label_runs import LabelRuns
 from gapsvm.training.online import STREAM_AVERAGES, OnlineLearner, TopEigenvalue
+from gapsvm.types.steps import Averaging, Ball, BiasStep, StepSizes, WeightArrays
 
 N, D = 90, 6
 X = matrix(N, D)
@@ -57,17 +58,18 @@ def test_the_kernel_equals_the_reference(loss: str, layout: str, leave_at: float
     view, rng = as_rows(matrix(N, D, layout=layout)).view, np.random.default_rng(2)
     batches = np.arange(N, dtype=np.uint32).reshape(-1, 3)
     steps = len(batches)
-    rates = (rng.uniform(0, 0.3, steps), rng.uniform(0.8, 1, steps), True, 0.9, 0.2)
+    sizes = StepSizes(rng.uniform(0, 0.3, steps), rng.uniform(0.8, 1, steps))
+    rest = (sizes, Averaging(0.9, 0.2), BiasStep(1.0, True), Ball(2.0, 0.0, leave_at))
     table = np.zeros((N, 4))
     table[:, 2:] = rng.choice([-1.0, 1.0, 2.0], (N, 2))
     found = []
     for name in ("cpu", "reference"):
-        state = (np.zeros(D), np.zeros(D), np.array([1.0, 0, 0, 0, 1, 0]))
-        margins, flat = np.full(N, np.nan), table.ravel().copy()
-        curve, rest = get_loss(loss).curve, (1.0, 0.0, 2.0, leave_at, *state, margins)
-        done = get_backend(name).progressive_steps(view, curve, flat, batches, *rates, *rest)
-        v, _, scalars = state
-        found.append(np.concatenate([[done], flat, scalars[0] * v, scalars[2:3], margins]))
+        state = WeightArrays(np.zeros(D), np.zeros(D), np.array([1.0, 0, 0, 0, 1, 0]))
+        margins, own, curve = np.full(N, np.nan), table.copy(), get_loss(loss).curve
+        take_steps = get_backend(name).progressive_steps
+        done = take_steps(view, curve, own, batches, *rest, state, margins)
+        w, bias = state.scalars[0] * state.v, state.scalars[2:3]
+        found.append(np.concatenate([[done], own.ravel(), w, bias, margins]))
     np.testing.assert_allclose(*found, rtol=1e-10, atol=1e-12)
 
 

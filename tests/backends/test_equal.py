@@ -10,6 +10,24 @@ from problems import DTYPES, INTERIOR_LOSSES, LOSS_NAMES, feasible_points, matri
 from gapsvm.backends import get_backend
 from gapsvm.losses.registry import get_loss
 from gapsvm.rows.matrix import as_rows
+from gapsvm.types.curves import FiveNumbers
+from gapsvm.types.steps import (
+    AverageOfAlpha,
+    Averaging,
+    Ball,
+    BarrierAims,
+    BarrierEquations,
+    BarrierMove,
+    BarrierPoint,
+    BatchCurvature,
+    BiasStep,
+    LastMoves,
+    Queue,
+    StepSizes,
+    Until,
+    WeightArrays,
+)
+from gapsvm.types.tables import ALPHA, SIGNED_WEIGHT
 
 CPU, REFERENCE = get_backend("cpu"), get_backend("reference")
 N, D = 40, 7
@@ -56,21 +74,32 @@ def test_sdca_steps(name, layout, index, dtype, ratio, sigma):
     for backend in (CPU, REFERENCE):
         sign, t, weight = row_scalars(loss)
         c = 0.4 * sign * weight
-        table = np.stack(np.broadcast_arrays(start, abs(c) * (norms + ratio), c, t), axis=1).ravel()
+        table = np.stack(np.broadcast_arrays(start, abs(c) * (norms + ratio), c, t), axis=1)
         w = np.zeros(D)
-        mass = table[2::4] * table[::4]
+        mass = table[:, SIGNED_WEIGHT] * table[:, ALPHA]
         backend.combination(X, mass, w)
-        bias, mine, numbers = ratio * float(mass.sum()), order.copy(), []
+        bias, own_order, numbers = ratio * float(mass.sum()), order.copy(), []
         active, threshold = N, np.inf
         for _ in range(2):
             kept = 0
             for first, last in ((0, active // 3), (active // 3, active)):
                 kept, bias, worst, gap = backend.sdca_steps(
-                    X, loss.curve, table, mine, first, last, kept, w, bias, ratio, threshold, sigma
+                    X,
+                    loss.curve,
+                    table,
+                    own_order,
+                    first,
+                    last,
+                    kept,
+                    w,
+                    bias,
+                    ratio,
+                    threshold,
+                    sigma,
                 )
                 numbers += [kept, bias, worst, gap]
             active, threshold = kept, 0.05
-        got.append((table, mine, w, numbers))
+        got.append((table, own_order, w, numbers))
     for a, b in zip(*got):
         same(a, b, 1e-10)
 
@@ -88,11 +117,11 @@ def test_sdca_passes(name, layout, index, dtype, free):
         sign, t, weight = row_scalars(loss)
         c = 0.4 * sign * weight
         start = feasible_points(loss, N, np.random.default_rng(5))
-        table = np.stack(np.broadcast_arrays(start, abs(c) * (norms + ratio), c, t), axis=1).ravel()
+        table = np.stack(np.broadcast_arrays(start, abs(c) * (norms + ratio), c, t), axis=1)
         w, order, seed = np.zeros(D), np.arange(N, dtype=np.uint32), np.array([3], dtype=np.uint64)
-        backend.combination(X, table[2::4] * table[::4], w)
+        backend.combination(X, table[:, SIGNED_WEIGHT] * table[:, ALPHA], w)
         centre = 0.1 if free else np.nan
-        rest = (w, 0.2, centre, ratio, 0.5, 5 * (N // 2), 1e-3)
+        rest = (w, 0.2, centre, ratio, 0.5, Until(5 * (N // 2), 1e-3))
         numbers = backend.sdca_passes(X, loss.curve, table, order, N // 2, seed, *rest)
         got.append((table, order, seed, w, np.array(numbers)))
     for a, b in zip(*got):
@@ -103,7 +132,7 @@ def test_sdca_passes(name, layout, index, dtype, free):
 @pytest.mark.parametrize("name", INTERIOR_LOSSES)
 @pytest.mark.parametrize(("held", "ratio"), [(0.0, 0.0), (0.4, 0.0), (0.4, 0.3)])
 @pytest.mark.parametrize("lam", [0.1, 3.0])
-def test_plane_step(name, layout, index, dtype, held, ratio, lam):
+def test_subspace_step(name, layout, index, dtype, held, ratio, lam):
     """Four of them between passes, some with rows that are held; they lower D never, and α is in
     its bounds and w = w(α) all the time."""
     loss, X = get_loss(name), view(layout, index, dtype)
@@ -114,23 +143,26 @@ def test_plane_step(name, layout, index, dtype, held, ratio, lam):
     got = []
     for backend in (CPU, REFERENCE):
         start = feasible_points(loss, N, np.random.default_rng(5))
-        table = np.stack(np.broadcast_arrays(start, abs(c) * (norms + ratio), c, t), axis=1).ravel()
+        table = np.stack(np.broadcast_arrays(start, abs(c) * (norms + ratio), c, t), axis=1)
         w, bias = np.zeros(D), held + ratio * float(c @ start)
-        backend.combination(X, table[2::4] * table[::4], w)
+        backend.combination(X, table[:, SIGNED_WEIGHT] * table[:, ALPHA], w)
         order, found = np.arange(N, dtype=np.uint32), []
-        plane = order.copy(), table[::4].copy(), np.zeros(N), w.copy(), np.zeros(D)
+        start = table[:, ALPHA].copy()
+        last = LastMoves(order.copy(), start, np.zeros(N), w.copy(), np.zeros(D))
         for _ in range(4):
             rest = (0, N, 0, w, bias, ratio, np.inf, 1.0)
             _, bias, _, _ = backend.sdca_steps(X, loss.curve, table, order, *rest)
             before = dual(X, loss, table, held, ratio)
-            bias = backend.plane_step(X, loss.curve, table, w, bias, ratio, 1e-13, plane)
+            bias = backend.subspace_step(X, loss.curve, table, w, bias, ratio, 1e-13, last)
             after = dual(X, loss, table, held, ratio)
             assert after >= before - 1e-12 * abs(before)
-            found += [table.copy(), w.copy(), bias, *(part.copy() for part in plane)]
+            found += [table.copy(), w.copy(), bias, *(part.copy() for part in last)]
         again = np.zeros(D)
-        REFERENCE.combination(X, table[2::4] * table[::4], again)
+        REFERENCE.combination(X, table[:, SIGNED_WEIGHT] * table[:, ALPHA], again)
         same(w, again, 1e-11)
-        assert bias == pytest.approx(held + ratio * float(table[2::4] @ table[::4]), abs=1e-11)
+        assert bias == pytest.approx(
+            held + ratio * float(table[:, SIGNED_WEIGHT] @ table[:, ALPHA]), abs=1e-11
+        )
         got.append(found)
     for a, b in zip(*got):
         same(a, b, 1e-8)
@@ -138,7 +170,7 @@ def test_plane_step(name, layout, index, dtype, held, ratio, lam):
 
 def dual(X, loss, table, held, ratio):
     """D/λ, where the bias is ``held`` but for its pull."""
-    alpha, _, c, t = table.reshape(-1, 4).T
+    alpha, _, c, t = table.T
     w = np.zeros(D)
     REFERENCE.combination(X, c * alpha, w)
     mass = float(c @ alpha)
@@ -158,7 +190,7 @@ def test_screen(name, layout, index, dtype):
     for backend in (CPU, REFERENCE):
         sign, t, weight = row_scalars(loss)
         c = np.where(np.arange(N) % 5 == 0, 0.0, 0.4 * sign * weight)
-        table = np.stack(np.broadcast_arrays(start, 1.0, c, t), axis=1).ravel()
+        table = np.stack(np.broadcast_arrays(start, 1.0, c, t), axis=1)
         found = np.zeros(N - 3, dtype=np.uint32)
         count, gap = backend.screen(X, loss.curve, table, 3, N, w, 0.1, 0.05, found)
         got.append((found[:count], [gap]))
@@ -182,12 +214,16 @@ def test_subgradient_steps(name, layout, index, dtype, size, radius, bias_norm):
     for backend in (CPU, REFERENCE):
         sign, target, weight = row_scalars(loss)
         zero = np.zeros(N)
-        table = np.stack(np.broadcast_arrays(zero, zero, sign * weight, target), axis=1).ravel()
+        table = np.stack(np.broadcast_arrays(zero, zero, sign * weight, target), axis=1)
         v, u, scalars = np.zeros(D), np.zeros(D), np.array([1.0, 0, 0, 0, 1, 0])
         for part in (slice(0, 11), slice(11, steps)):
             backend.subgradient_steps(
-                *(X, loss.curve, table, batches[part], 1 / (0.3 * t[part]), 1 - 1 / t[part]),
-                *(bias_norm > 0, keep, gain, 0.5, bias_norm, radius, np.inf, v, u, scalars),
+                *(X, loss.curve, table, batches[part]),
+                StepSizes(1 / (0.3 * t[part]), 1 - 1 / t[part]),
+                Averaging(keep, gain),
+                BiasStep(0.5, bias_norm > 0),
+                Ball(radius, bias_norm, np.inf),
+                WeightArrays(v, u, scalars),
             )
         scale, square, bias, p, r, mean_bias = scalars
         norm = scale**2 * square if radius < np.inf else v @ v * scale**2
@@ -209,11 +245,15 @@ def test_single_steps(name, layout, index, dtype):
     for backend in (CPU, REFERENCE):
         sign, target, weight = row_scalars(loss)
         zero = np.zeros(N)
-        table = np.stack(np.broadcast_arrays(zero, zero, sign * weight, target), axis=1).ravel()
+        table = np.stack(np.broadcast_arrays(zero, zero, sign * weight, target), axis=1)
         v, scalars = np.zeros(D), np.array([1.0, 0, 0, 0, 1, 0])
         done = backend.subgradient_steps(
-            *(X, loss.curve, table, batches, 1 / (1 + np.arange(steps)), decay, False, 1.0, 1.0),
-            *(0.0, 0.0, np.inf, np.inf, v, np.zeros(0), scalars),
+            *(X, loss.curve, table, batches),
+            StepSizes(1 / (1 + np.arange(steps)), decay),
+            Averaging(1.0, 1.0),
+            BiasStep(0.0, False),
+            Ball(np.inf, 0.0, np.inf),
+            WeightArrays(v, np.zeros(0), scalars),
         )
         got.append((scalars[0] * v, table, [done]))
     for a, b in zip(*got):
@@ -282,7 +322,7 @@ def test_evaluate(name, layout, index, dtype, weighted):
 
 @every_matrix
 def test_one_look(layout, index, dtype):
-    """sq_norms, margins, combination and weighted_gram, against plain NumPy too."""
+    """sq_norms, margins, combination and normal_matrix, against plain NumPy too."""
     X = view(layout, index, dtype)
     dense = matrix(N, D, 3, "dense", dtype).astype(float)
     rng = np.random.default_rng(8)
@@ -296,7 +336,7 @@ def test_one_look(layout, index, dtype):
         same(norms, (dense**2).sum(1))
         same(margins, dense @ w)
         same(total, coef @ dense)
-        same(backend.weighted_gram(X, omega, D), dense.T @ (omega[:, None] * dense))
+        same(backend.normal_matrix(X, omega, D), dense.T @ (omega[:, None] * dense))
 
 
 @pytest.mark.parametrize("index", [np.uint32, np.uint64])
@@ -313,7 +353,7 @@ def test_column_order(seed, index):
 
 @every_matrix
 @pytest.mark.parametrize("each", [True, False])
-def test_gram_product(layout, index, dtype, each):
+def test_normal_product(layout, index, dtype, each):
     """A factor for each row, or one for all; what was in ``out`` stays."""
     X = view(layout, index, dtype)
     dense = matrix(N, D, 3, "dense", dtype).astype(float)
@@ -321,7 +361,7 @@ def test_gram_product(layout, index, dtype, each):
     v, scale = rng.normal(size=D), rng.uniform(0, 2, N if each else 1)
     for backend in (CPU, REFERENCE):
         out = np.ones(D)
-        backend.gram_product(X, v, scale, out)
+        backend.normal_product(X, v, scale, out)
         same(out, 1.0 + dense.T @ (scale * (dense @ v)))
 
 
@@ -332,7 +372,7 @@ def test_gram_of_sparse_rows(density, dtype):
     X = sp.random(2100, 30, density, "csr", dtype, np.random.default_rng(0))
     omega = np.random.default_rng(1).uniform(0, 1, 2100)
     dense = X.toarray().astype(float)
-    got = CPU.weighted_gram(as_rows(X).view, omega, 30)
+    got = CPU.normal_matrix(as_rows(X).view, omega, 30)
     same(got, dense.T @ (omega[:, None] * dense), 1e-10)
     np.testing.assert_array_equal(got, got.T)
 
@@ -357,8 +397,8 @@ def dual_table(loss, X, ratio, rng):
     sign, t, weight = row_scalars(loss)
     c = 0.4 * sign * weight
     start = feasible_points(loss, N, rng)
-    table = np.stack(np.broadcast_arrays(start, abs(c) * (norms + ratio), c, t), axis=1).ravel()
-    coef = table[2::4] * table[::4]
+    table = np.stack(np.broadcast_arrays(start, abs(c) * (norms + ratio), c, t), axis=1)
+    coef = table[:, SIGNED_WEIGHT] * table[:, ALPHA]
     REFERENCE.combination(X, coef, w)
     return table, w, ratio * float(coef.sum())
 
@@ -385,19 +425,21 @@ def test_minibatch_steps(name, layout, index, dtype, ratio, gamma, staleness, ke
         for backend in (CPU, REFERENCE):
             table, w, bias = dual_table(loss, X, ratio, np.random.default_rng(5))
             slots = (staleness + 1, 6)
-            queue = (np.zeros(slots, dtype=np.uint32), np.zeros(slots), np.zeros(slots))
-            mean, seen, u = table[::4].copy(), np.zeros(N, dtype=np.int64), np.zeros(D)
+            queue = Queue(np.zeros(slots, dtype=np.uint32), np.zeros(slots), np.zeros(slots))
+            mean, seen = table[:, ALPHA].copy(), np.zeros(N, dtype=np.int64)
+            move = np.zeros(D if whole else 0)
             if keep is None:
                 mean, seen = mean[:0], seen[:0]
             beta, step, numbers = 1.5, 0, []
             for part in (batches[:5], batches[5:]):
                 bias, beta, *rest = backend.minibatch_steps(
-                    *(X, loss.curve, table, part, w, u, whole, bias, ratio, beta),
-                    *(3.0, gamma, queue, step, keep or 1.0, mean, seen),
+                    *(X, loss.curve, table, part, w, bias, ratio, step),
+                    *(BatchCurvature(beta, 3.0, gamma), queue),
+                    *(AverageOfAlpha(keep or 1.0, mean, seen), move),
                 )
                 step += len(part)
                 numbers += [bias, beta, *rest]
-            got.append((table, w, mean, seen, u, numbers, *queue))
+            got.append((table, w, mean, seen, move, numbers, *queue))
         for a, b in zip(*got):
             same(a, b, 1e-9)
 
@@ -408,16 +450,16 @@ def test_a_row_at_its_optimum_does_not_move_by_rounding(backend, whole):
     """(q·a)/q is not always a; β would follow what is nothing but rounding."""
     a, q = 0.4341718354537837, 0.6108869734438016
     assert (q * a) / q != a
-    table, w, u = np.array([a, q, 1.0, 1.0]), np.ones(1), np.zeros(1)
+    table, w, move = np.array([[a, q, 1.0, 1.0]]), np.ones(1), np.zeros(1 if whole else 0)
     batches = np.zeros((1, 1), dtype=np.uint32)
-    queue = (np.zeros((1, 1), dtype=np.uint32), np.zeros((1, 1)), np.zeros((1, 1)))
+    queue = Queue(np.zeros((1, 1), dtype=np.uint32), np.zeros((1, 1)), np.zeros((1, 1)))
     X, mean, seen = as_rows(np.ones((1, 1))).view, np.zeros(0), np.zeros(0, dtype=np.int64)
     got = backend.minibatch_steps(
-        *(X, get_loss("hinge").curve, table, batches, w, u, whole, 0.0, 0.0, 1.0, np.inf, 0.8),
-        *(queue, 0, 1.0, mean, seen),
+        *(X, get_loss("hinge").curve, table, batches, w, 0.0, 0.0, 0),
+        *(BatchCurvature(1.0, np.inf, 0.8), queue, AverageOfAlpha(1.0, mean, seen), move),
     )
     assert got == (0.0, 1.0, 0, 0.0)
-    assert table[0] == a
+    assert table[0, ALPHA] == a
     assert w[0] == 1.0
 
 
@@ -494,17 +536,15 @@ def test_barrier(sides, bounded):
     lower, upper = rng.uniform(0.0, 0.1, shape), bounded * rng.uniform(0.0, 0.1, shape)
     z, t, dz = rng.standard_normal((3, N))
     weight, sign = rng.uniform(0.0, 2.0, N), rng.choice([-1.0, 1.0], N)
-    here, caps, got = (u, slack, zeta, upsilon), np.full(sides, bounded), []
+    point, caps, got = BarrierPoint(u, slack, zeta, upsilon), np.full(sides, bounded), []
+    curve = FiveNumbers(0.1, 0.3)
     for backend in (CPU, REFERENCE):
-        (residual, stiffness, du, dzeta, dupsilon), omega = np.empty((5, *shape)), np.empty(N)
-        aims = (lower.copy(), upper.copy())
-        products = backend.barrier_terms(0.3, 0.1, *here, z, t, weight, residual, stiffness, omega)
-        terms, pull = (residual, stiffness, *aims), np.empty(N)
-        backend.barrier_pull(u, slack, *terms, sign, weight, pull)
-        step = (du, dzeta, dupsilon)
-        ends = backend.barrier_direction(*here, *terms, dz, weight, caps, *step)
-        first_aims = (lower.copy(), upper.copy())
-        backend.barrier_aims(*here, *step, caps, 0.7, 0.01, 0.2, *first_aims)
-        got.append((products, residual, stiffness, omega, pull, *step, ends, *first_aims))
+        terms, move = BarrierEquations(*np.empty((2, *shape))), BarrierMove(*np.empty((3, *shape)))
+        aims, omega, pull = BarrierAims(lower.copy(), upper.copy()), np.empty(N), np.empty(N)
+        products = backend.barrier_terms(curve, point, z, t, weight, terms, omega)
+        backend.barrier_pull(point, terms, aims, sign, weight, pull)
+        ends = backend.barrier_direction(point, terms, aims, dz, weight, caps, move)
+        backend.barrier_aims(point, move, caps, 0.7, 0.01, 0.2, aims)
+        got.append((products, *terms, omega, pull, *move, ends, *aims))
     for a, b in zip(*got):
         same(a, b)

@@ -120,7 +120,7 @@ X = np.random.default_rng(0).normal(size=(50, 4))
 warnings.simplefilter("ignore")
 for settings in ({"method": "pegasos"}, {"batch_size": 4}, {"method": "sdca"}):
     LinearSVC(**settings, max_iter=2).fit(X, np.where(X[:, 0] > 0, 1, -1))
-for kernel in (subgradient.subgradient_kernel, minibatch._minibatch_steps, sdca.sdca_steps):
+for kernel in (subgradient.subgradient_loop, minibatch.minibatch_loop, sdca.sdca_steps):
     print(*("NRT_" in code for code in kernel.inspect_llvm().values()))
 """
 

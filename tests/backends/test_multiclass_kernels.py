@@ -9,6 +9,7 @@ from problems import DTYPES, matrix
 from gapsvm.backends import get_backend
 from gapsvm.rows.matrix import as_rows
 from gapsvm.types.curves import MulticlassCurve
+from gapsvm.types.steps import Averaging, Labels, StepSizes, WeightArrays
 
 CPU, REFERENCE = get_backend("cpu"), get_backend("reference")
 N, D, K = 30, 6, 4
@@ -65,8 +66,9 @@ def test_steps(name, index, dtype, size, radius, constant, average):
         u, scalars = np.zeros((D + 1 if average else 0, K)), np.array([1.0, 0, 0, 0, 1, 0])
         for part in (slice(0, 11), slice(11, steps)):
             backend.multiclass_steps(
-                *(X, CURVES[name], y, weight, batches[part], *(rate[part] for rate in rates)),
-                *(*(average or (1.0, 1.0)), constant, radius, table, v, u, scalars),
+                *(X, CURVES[name], Labels(y, weight), batches[part]),
+                *(StepSizes(*(rate[part] for rate in rates)), Averaging(*(average or (1.0, 1.0)))),
+                *(constant, radius, table, WeightArrays(v, u, scalars)),
             )
         scale, square, _, p, r, _ = scalars
         mean = p * v + r * u if average else u
@@ -86,8 +88,8 @@ def test_a_tie_goes_to_the_right_class(backend):
     one, batches = np.ones(1), np.zeros((1, 1), dtype=np.uint32)
     before, y = v.copy(), np.array([1, 0])
     backend.multiclass_steps(
-        *(X, loss, y, np.ones(2), batches, one, one, 1.0, 1.0, 0.0, np.inf, table, v),
-        *(np.zeros((0, 3)), scalars),
+        *(X, loss, Labels(y, np.ones(2)), batches, StepSizes(one, one), Averaging(1.0, 1.0)),
+        *(0.0, np.inf, table, WeightArrays(v, np.zeros((0, 3)), scalars)),
     )
     np.testing.assert_array_equal(scalars[0] * v, before)
     np.testing.assert_array_equal(table, [[1, 0, 1, 0], [0, 0, 0, 0]])

@@ -13,6 +13,7 @@ from gapsvm.backends import get_backend
 from gapsvm.solvers.sdca.accelerated import _objective
 from gapsvm.training.checkpoint import fingerprint, load_checkpoint, save_checkpoint
 from gapsvm.training.train import Options, train
+from gapsvm.types.tables import ALPHA
 
 CPU = get_backend("cpu")
 
@@ -51,7 +52,7 @@ def test_w_is_that_of_the_outer_step_and_the_gap_is_known(loss, bias):
     X = np.hstack([np.asarray(p.rows.to_scipy()), np.full((60, 1), np.sqrt(p.bias_ratio))])
     c = p.sign * p.weight / (0.06 * p.total_weight)
     v = state.centre if bias == "penalized" else np.append(state.centre, 0.0)
-    point = 0.05 / 0.06 * v + X.T @ (c * state.inner.table[::4])
+    point = 0.05 / 0.06 * v + X.T @ (c * state.inner.table[:, ALPHA])
     np.testing.assert_allclose(state.inner.w, point[:-1], rtol=1e-9, atol=1e-11)
     if bias != "free":
         assert state.inner.bias == pytest.approx(np.sqrt(p.bias_ratio) * point[-1], abs=1e-10)

@@ -23,6 +23,8 @@ from gapsvm.backends import get_backend
 from gapsvm.cli import main
 from gapsvm.cli.fit import with_bias_step
 from gapsvm.training.checkpoint import fingerprint, load_checkpoint, save_checkpoint
+from gapsvm.types.steps import Averaging, Ball, BiasStep, StepSizes, WeightArrays
+from gapsvm.types.tables import ALPHA, SIGNED_WEIGHT, TARGET
 
 CPU, REFERENCE = get_backend("cpu"), get_backend("reference")
 every_loss = pytest.mark.parametrize("name", LOSS_NAMES)
@@ -92,13 +94,14 @@ def test_the_kernel_and_its_twin(name, layout):
     t = np.arange(1.0, steps + 1)
     got = []
     for backend in (CPU, REFERENCE):
-        table = np.zeros(4 * n)
-        table[2::4], table[3::4] = p.sign * p.weight, p.t
+        table = np.zeros((n, 4))
+        table[:, SIGNED_WEIGHT], table[:, TARGET] = p.sign * p.weight, p.t
         v, u, scalars = np.zeros(7), np.zeros(7), np.array([1.0, 0, 0, 0, 1, 0])
         for part in (slice(0, 11), slice(11, steps)):
             done = backend.batch_bias_steps(
-                *(p.rows.view, p.loss.curve, table, batches[part], 1 / (0.3 * t[part])),
-                *(1 - 1 / t[part], False, 0.9, 0.1, 1.0, 0.0, 0.8, np.inf, v, u, scalars),
+                *(p.rows.view, p.loss.curve, table, batches[part]),
+                *(StepSizes(1 / (0.3 * t[part]), 1 - 1 / t[part]), Averaging(0.9, 0.1)),
+                *(BiasStep(1.0, False), Ball(0.8, 0.0, np.inf), WeightArrays(v, u, scalars)),
             )
             assert done == len(batches[part])
         scale, square, bias, share, rest, mean_bias = scalars
@@ -200,7 +203,7 @@ def test_the_slope_of_the_outer_objective():
         state = solver.advance(held, state, CPU, 400 * p.n_rows)
         margins = p.rows.to_scipy() @ state.w
         value = p._loss_sum(margins, b) / p.total_weight + 0.5 * p.lam * state.w @ state.w
-        return value, float(np.mean(p.sign * state.table[::4]))
+        return value, float(np.mean(p.sign * state.table[:, ALPHA]))
 
     for b in (-1.0, 0.3, 2.0):
         difference = (J(b + 1e-4)[0] - J(b - 1e-4)[0]) / 2e-4

@@ -191,21 +191,21 @@ def nearly_alike(lam=1e-3, **options):
 
 
 @pytest.mark.parametrize("bias", ["none", "penalized", "free"])
-def test_steps_in_planes_save_passes_and_lead_to_the_same_optimum(bias):
+def test_subspace_steps_save_passes_and_lead_to_the_same_optimum(bias):
     p = nearly_alike(bias=bias)
-    plain, planes = (
-        solve(p, SDCA(planes=on), gap=1e-8, max_passes=5000, seed=1) for on in (False, True)
+    plain, faster = (
+        solve(p, SDCA(subspace_steps=on), gap=1e-8, max_passes=5000, seed=1) for on in (False, True)
     )
-    assert planes.converged
-    assert planes.trace[-1].passes < 0.8 * plain.trace[-1].passes
-    assert planes.certificate.primal == pytest.approx(plain.certificate.primal, abs=2e-8)
+    assert faster.converged
+    assert faster.trace[-1].passes < 0.8 * plain.trace[-1].passes
+    assert faster.certificate.primal == pytest.approx(plain.certificate.primal, abs=2e-8)
 
 
-def test_steps_in_planes_resume_bit_for_bit():
-    """The plane is part of the state: a copy goes on as the original does."""
+def test_subspace_steps_resume_bit_for_bit():
+    """The last moves are part of the state: a copy goes on as the original does."""
     p, backend, solver = nearly_alike(), get_backend("cpu"), SDCA()
     state = solver.init(p, backend, np.random.default_rng(0))
-    while not state.plane:
+    while not state.last_moves:
         state = solver.advance(p, state, backend, 100)
     other = copy.deepcopy(state)
     for _ in range(30):

@@ -26,5 +26,6 @@ def test_zeros_begin_at_a_cache_line(size, dtype):
 def test_the_numbers_of_a_row_share_a_line():
     table = row_table(1000)
     starts = table.ctypes.data + table.itemsize * np.arange(0, table.size, 4)
-    assert table.size == 4000
+    assert table.shape == (1000, 4)
+    assert table.flags.c_contiguous
     assert np.all(starts // 64 == (starts + 31) // 64)

@@ -15,6 +15,7 @@ from gapsvm.solvers.minibatch.solver import BATCH_RULES
 from gapsvm.solvers.row_order import new_order
 from gapsvm.theory import takac_theorem2_counts
 from gapsvm.training.train import Options, train
+from gapsvm.types.tables import ALPHA, CURVATURE
 
 CPU = get_backend("cpu")
 
@@ -63,7 +64,7 @@ def test_naive_is_equation_14(batch_size):
     for batch in batches:
         with np.errstate(divide="ignore"):  # a zero row goes to its bound
             alpha[batch] += step_15(XY, alpha, p.lam, batch, norms[batch])
-    np.testing.assert_allclose(state.table[::4], alpha, rtol=1e-9, atol=1e-11)
+    np.testing.assert_allclose(state.table[:, ALPHA], alpha, rtol=1e-9, atol=1e-11)
 
 
 @pytest.mark.parametrize("batch_size", [1, 4, 40])
@@ -75,7 +76,7 @@ def test_safe_in_unit_form_is_equation_15(batch_size):
     alpha = np.zeros(40)
     for batch in batches:
         alpha[batch] += step_15(XY, alpha, p.lam, batch, state.beta)
-    np.testing.assert_allclose(state.table[::4], alpha, rtol=1e-9, atol=1e-11)
+    np.testing.assert_allclose(state.table[:, ALPHA], alpha, rtol=1e-9, atol=1e-11)
 
 
 @pytest.mark.parametrize(("batch_size", "sigma2"), [(2, None), (6, None), (6, 0.5), (40, "bound")])
@@ -97,10 +98,10 @@ def test_aggressive_in_unit_form_is_algorithm_2(batch_size, sigma2):
             new[batch] += step_15(XY, alpha, p.lam, batch, rho)
             rises = dual(XY, new, p.lam) > dual(XY, alpha, p.lam)
             alpha, refused = (new, refused) if rises else (alpha, refused + 1)
-        before = dual_objective(p, state.table[::4])
+        before = dual_objective(p, state.table[:, ALPHA])
         state = solver.advance(p, state, CPU, batch_size)
-        assert dual_objective(p, state.table[::4]) >= before - 1e-15  # no step lowers D
-    np.testing.assert_allclose(state.table[::4], alpha, rtol=1e-7, atol=1e-9)
+        assert dual_objective(p, state.table[:, ALPHA]) >= before - 1e-15  # no step lowers D
+    np.testing.assert_allclose(state.table[:, ALPHA], alpha, rtol=1e-7, atol=1e-9)
     assert state.beta == pytest.approx(b)
     assert state.refusals == refused
 
@@ -128,7 +129,7 @@ def test_safe_steps_raise_the_dual_in_expectation(form, size):
     p, XY = unit_problem(n=6, d=3, lam=0.1, seed=2)
     solver = MiniBatchSDCA("safe", size, form=form)
     state = solver.init(p, CPU, np.random.default_rng(0))
-    q = state.beta * state.table[1::4] * p.lam * 6  # β v_i
+    q = state.beta * state.table[:, CURVATURE] * p.lam * 6  # β v_i
     rng = np.random.default_rng(3)
     for _ in range(5):
         alpha, delta = rng.uniform(0, 1, 6), rng.uniform(-1, 1, 6)
@@ -150,7 +151,10 @@ def test_the_tight_form_is_never_worse():
             MiniBatchSDCA("safe", size, form=form).init(p, CPU, np.random.default_rng(0))
             for form in ("tight", "unit")
         )
-        assert (tight.beta * tight.table[1::4] <= unit.beta * unit.table[1::4] * (1 + 1e-9)).all()
+        assert (
+            tight.beta * tight.table[:, CURVATURE]
+            <= unit.beta * unit.table[:, CURVATURE] * (1 + 1e-9)
+        ).all()
 
 
 def test_unit_form_wants_short_rows():
@@ -190,7 +194,7 @@ def test_exact_blocks_are_serial_sdca(name, layout, bias):
         a = blocks.advance(p, a, CPU, 8)
     while b.rows_visited < 3 * 37:
         b = serial.advance(p, b, CPU, 37)
-    np.testing.assert_allclose(a.table[::4], b.table[::4], rtol=1e-9, atol=1e-10)
+    np.testing.assert_allclose(a.table[:, ALPHA], b.table[:, ALPHA], rtol=1e-9, atol=1e-10)
     np.testing.assert_allclose(a.w, b.w, rtol=1e-9, atol=1e-10)
     assert a.bias == pytest.approx(b.bias, rel=1e-9, abs=1e-10)
 
@@ -214,10 +218,10 @@ def test_averages(rule, average, tail_from):
     solver = MiniBatchSDCA(rule, 3, average=average, tail_from=tail_from)
     plain = MiniBatchSDCA(rule, 3)
     state, one = (s.init(p, CPU, np.random.default_rng(8)) for s in (solver, plain))
-    points, T = [one.table[::4].copy()], 41
+    points, T = [one.table[:, ALPHA].copy()], 41
     for _ in range(T):
         one = plain.advance(p, one, CPU, 3)
-        points.append(one.table[::4].copy())
+        points.append(one.table[:, ALPHA].copy())
     for steps in (4, 16, 21):
         state = solver.advance(p, state, CPU, steps * 3)
     if average == "decaying":
@@ -248,7 +252,7 @@ def test_staleness_is_a_delay(staleness):
         if len(waiting) > staleness:
             rows, old, new = waiting.pop(0)
             alpha[rows] = np.where(alpha[rows] == old, new, alpha[rows])
-    np.testing.assert_allclose(state.table[::4], alpha, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(state.table[:, ALPHA], alpha, rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(state.w, XY.T @ alpha / (p.lam * 40), rtol=1e-9, atol=1e-12)
 
 
@@ -269,7 +273,7 @@ def test_every_row_once_a_pass(sampler):
     solver = MiniBatchSDCA("safe", 10, sampler=sampler, average=None)
     state = solver.advance(p, solver.init(p, CPU, np.random.default_rng(0)), CPU, 30)
     assert state.rows_visited == 30
-    assert (state.table[::4] > 0).sum() >= 25  # from zero nearly every row moves
+    assert (state.table[:, ALPHA] > 0).sum() >= 25  # from zero nearly every row moves
 
 
 @pytest.mark.parametrize("rule", ["safe", "aggressive"])

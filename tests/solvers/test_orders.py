@@ -27,7 +27,7 @@ def mapped_problem(folder, n=3000, d=20):
 
 @pytest.fixture
 def small_blocks(monkeypatch):
-    monkeypatch.setattr(orders, "_BLOCK_VALUES", 5000)
+    monkeypatch.setattr(orders, "_CHUNK_VALUES", 5000)
 
 
 @pytest.mark.parametrize("count", [1, 500, 3000])
@@ -57,7 +57,7 @@ def test_few_blocks_are_asked_for_at_a_time(tmp_path, small_blocks, monkeypatch)
     order = np.arange(0, 3000, 10, dtype=np.uint32)
     new_order(problem, order, order.size, np.array([5], dtype=np.uint64), BACKENDS[0])
     count = expect_rows(problem, order)
-    visited = list(dict.fromkeys((order // size).tolist()))[: orders._BLOCKS_AHEAD]
+    visited = list(dict.fromkeys((order // size).tolist()))[: orders._CHUNKS_AHEAD]
     assert asked == [(size * block, min(size * (block + 1), 3000)) for block in visited]
     assert count == np.isin(order // size, visited).sum()
     assert expect_rows(problem, order[count - 1 : count]) == 1

@@ -102,7 +102,9 @@ class LinearProblem(RowLosses):
         if not 0 < bias_scale < np.inf:
             raise ValueError(f"bias_scale must be positive and finite, got {bias_scale!r}")
         check_square("bias_scale", bias_scale)
-        self.bias_ratio = float(bias_scale) ** 2 if bias == "penalized" else 0.0
+        self._bias_scale = float(bias_scale)
+        self.bias_ratio = self._bias_scale**2 if bias == "penalized" else 0.0
+        self._with_other_lam: dict[float, LinearProblem] = {}
         self.weight = ONE if sample_weight is None else np.ascontiguousarray(sample_weight, float)
         n, _ = self.rows.shape
         if self.y.shape != (n,):
@@ -182,9 +184,27 @@ class LinearProblem(RowLosses):
     @cached_property
     def without_bias(self) -> LinearProblem:
         """The same rows and loss with no bias: for solvers that hold one b and look for w."""
-        weight = None if self.weight is ONE else self.weight
-        options: dict[str, Any] = {"sample_weight": weight, "radius": self.radius}
-        return LinearProblem(self.rows, self.y, self.loss, self.lam, **options)
+        return self._changed(self.lam, "none")
+
+    def with_lam(self, lam: float) -> LinearProblem:
+        """The same problem with another λ."""
+        if lam == self.lam:
+            return self
+        if lam not in self._with_other_lam:
+            self._with_other_lam[lam] = self._changed(lam, self.bias)
+        return self._with_other_lam[lam]
+
+    def _changed(self, lam: float, bias: Bias) -> LinearProblem:
+        return LinearProblem(
+            self.rows,
+            self.y,
+            self.loss,
+            lam,
+            sample_weight=None if self.weight is ONE else self.weight,
+            bias=bias,
+            bias_scale=self._bias_scale,
+            radius=self.radius,
+        )
 
     def at_zero(self) -> Certificate:
         """The zero model with the best bias: P₀, and D = 0 at α = 0."""
@@ -215,12 +235,21 @@ class LinearProblem(RowLosses):
             z = sign * (np.asarray(X[part] @ w).ravel() + bias)
             total += float(np.sum(weight * self.loss.curve.value(z, t)))
         mean = total / len(rows) * self.n_rows / self.total_weight
-        return mean + 0.5 * self.lam * self._square(w, bias)
+        return mean + self.penalty(w, bias)
 
     def objective(self, w: Any, bias: float, margins: Any) -> float:
         """P(w, b), where ⟨x_i, w⟩ are known."""
-        losses = self.loss_sum(margins, bias) / self.total_weight
-        return losses + 0.5 * self.lam * self._square(w, bias)
+        losses = self._loss_sum(margins, bias) / self.total_weight
+        return losses + self.penalty(w, bias)
+
+    def penalty(self, w: Any, bias: float) -> float:
+        """The last terms of P."""
+        return 0.5 * self.lam * self._square(w, bias)
+
+    def mean_conjugate(self, alpha: Any) -> float:
+        """(1/S) Σ s_i φ*(−α_i)."""
+        values = self.weight * self.loss.curve.conjugate(alpha, self.t)
+        return float(np.sum(values)) / self.total_weight
 
     def certify(self, iterate: Iterate, backend: Backend) -> Certificate:
         """P and D of an iterate, from all rows, in float64, w(α) computed afresh.
@@ -245,7 +274,7 @@ class LinearProblem(RowLosses):
             iterate = self._with_combination(iterate, backend)
         iterate = self._inside(iterate)
         alpha = self.balanced(iterate.alpha) if free else iterate.alpha
-        margins = np.empty(self.n_rows)
+        margins = backend.empty(self.n_rows)
         losses, conjugates, mass, combination = self._evaluate(iterate, alpha, margins, backend)
         square = float(combination @ combination + self.bias_ratio * mass * mass)
         dual = -conjugates / self.total_weight - self._penalty_conjugate(square)
@@ -253,8 +282,8 @@ class LinearProblem(RowLosses):
         def at(w: Any, bias: float, losses: float) -> Certificate:
             if free:
                 bias = self.best_bias(margins, bias)
-                losses = self.loss_sum(margins, bias)
-            primal = losses / self.total_weight + 0.5 * self.lam * self._square(w, bias)
+                losses = self._loss_sum(margins, bias)
+            primal = losses / self.total_weight + self.penalty(w, bias)
             return Certificate(float(primal), float(dual), Iterate(w, bias, alpha))
 
         found = at(iterate.w, iterate.bias, losses)
@@ -273,8 +302,7 @@ class LinearProblem(RowLosses):
         """``evaluate`` in parts that do not depend on the number of threads, and summed."""
 
         def part(rows: slice) -> tuple[float, float, float, Any]:
-            combination = np.empty(self.n_features)
-            combination.fill(0.0)  # not zeros(): NumPy asks for huge pages here only
+            combination = backend.zeros(self.n_features)
             sums = backend.evaluate(
                 self.rows.part(rows.start, rows.stop),
                 self.loss.curve,
@@ -301,7 +329,7 @@ class LinearProblem(RowLosses):
 
     def _with_combination(self, iterate: Iterate, backend: Backend) -> Iterate:
         coef = self.scale * self.sign * self.weight * iterate.alpha
-        w = np.zeros(self.n_features)
+        w = backend.zeros(self.n_features)
         backend.combination(self.rows.view, coef, w)
         mass = float(coef.sum())
         share = self._share(float(w @ w + self.bias_ratio * mass * mass))
@@ -356,7 +384,7 @@ class LinearProblem(RowLosses):
         self._check_lengths(iterate)
         backend = get_backend(backend)
         coef = np.broadcast_to(self.scale * self.sign * self.weight * iterate.alpha, self.n_rows)
-        margins, combination = np.empty(self.n_rows), np.zeros(self.n_features)
+        margins, combination = backend.empty(self.n_rows), backend.zeros(self.n_features)
         backend.margins(self.rows.view, iterate.w, margins)
         backend.combination(self.rows.view, coef, combination)
         z = self.sign * (margins + iterate.bias)

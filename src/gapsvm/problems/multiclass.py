@@ -201,7 +201,7 @@ class MulticlassProblem:
 
     def _primal(self, W: Any, backend: Backend) -> tuple[float, Any]:
         """P and the scores of all rows."""
-        scores = np.empty((self.n_rows, self.n_classes))
+        scores = backend.empty((self.n_rows, self.n_classes))
         backend.multiclass_scores(self.rows.view, W, self.bias_scale, scores)
         losses = float(np.sum(self.weight * self.curve.value(scores, self.y)))
         primal = losses / self.total_weight + 0.5 * self.lam * float(np.sum(W * W))
@@ -213,7 +213,7 @@ class MulticlassProblem:
         coef = -A
         coef[np.arange(self.n_rows), self.y] += 1.0
         coef *= (self.weight / (self.lam * self.total_weight))[:, None]
-        W = np.zeros((self.n_features + 1, self.n_classes))
+        W = backend.zeros((self.n_features + 1, self.n_classes))
         backend.multiclass_combination(self.rows.view, coef, self.bias_scale, W)
         dual = -conjugates / self.total_weight - 0.5 * self.lam * float(np.sum(W * W))
         return (dual if not np.isnan(dual) else -np.inf), W

@@ -181,7 +181,7 @@ def _largest_eigenvalue(
 
     def product(v: Any) -> Any:
         image = np.zeros(d)
-        backend.gram_product(rows.view, v, scale, image)
+        backend.normal_product(rows.view, v, scale, image)
         return image
 
     gram_passes = _gram_passes(rows)
@@ -230,7 +230,7 @@ def _exact(rows: Rows, backend: Backend, scale: Any, passes: float) -> _Found:
     n, d = rows.shape
     omega = np.broadcast_to(scale, n).copy()
     with threadpool_limits(1, "blas"):  # BLAS's threads spin, where cores are shared
-        gram = backend.weighted_gram(rows.view, omega, d)
+        gram = backend.normal_matrix(rows.view, omega, d)
         value = float(eigh(gram, eigvals_only=True, subset_by_index=[d - 1, d - 1])[0])
     slack = _slack(rows)  # of the trace, which is at most 1
     return _Found(value + slack, value - slack, "exact", passes)

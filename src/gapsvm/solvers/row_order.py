@@ -15,9 +15,9 @@ _STREAMS, _ROUNDS = 128, 32
 """... so many, if there are rows for so many rounds: fewer lie in the cache soon."""
 FEW = _STREAMS * _ROUNDS
 """Up to so many rows are visited at random, however long, unless streams are asked for."""
-_BLOCK_VALUES = 4_000_000
-"""Stored values of the blocks in which mapped rows are read: some 32 MB; ..."""
-_BLOCKS_AHEAD = 2
+_CHUNK_VALUES = 4_000_000
+"""Stored values of the chunks in which mapped rows are read: some 32 MB; ..."""
+_CHUNKS_AHEAD = 2
 """... so many are asked for at a time."""
 
 
@@ -28,18 +28,18 @@ def new_order(
 
     By default long rows are visited along streams: memory pays for it, and their neighbours in the
     data are less alike than in tables of short ones.  Rows of a mapped file, which may not fit
-    into memory, are visited block by block: the blocks at random, and the rows of each.
+    into memory, are visited chunk by chunk: the chunks at random, and the rows of each.
     Modified: order, seed.
     """
-    if streams is None and read_in_blocks(problem):
-        _by_blocks(problem, order, count, seed, backend)
+    if streams is None and read_in_chunks(problem):
+        _by_chunks(problem, order, count, seed, backend)
         return
     if streams is None:
         streams = _STREAMS if problem.rows.n_stored >= _LONG_ROW * problem.n_rows else 0
     if count > _ROUNDS * streams > 0:
-        here = np.zeros(problem.n_rows, dtype=bool)
-        here[order[:count]] = True
-        backend.interleave(np.flatnonzero(here).astype(order.dtype), streams, seed, order)
+        visited = np.zeros(problem.n_rows, dtype=bool)
+        visited[order[:count]] = True
+        backend.interleave(np.flatnonzero(visited).astype(order.dtype), streams, seed, order)
     else:
         backend.shuffle(order, count, seed)
 
@@ -60,34 +60,34 @@ def one_pass(rows: Rows, seed: int, backend: Backend) -> Any:
 
 
 def expect_rows(problem: Any, rows: Any) -> int:
-    """Have the first blocks that ``rows`` visits read from a mapped file; the rows they hold.
+    """Have the first chunks that ``rows`` visits read from a mapped file; the rows they hold.
 
-    Few blocks, however few rows of each are visited: what is read ahead must fit into memory.
+    Few chunks, however few rows of each are visited: what is read ahead must fit into memory.
     """
-    if not read_in_blocks(problem):
+    if not read_in_chunks(problem):
         return len(rows)
-    size = problem.rows_for(_BLOCK_VALUES)
-    blocks = rows // size
-    starts = np.flatnonzero(np.diff(blocks, prepend=-1))
-    for start in starts[:_BLOCKS_AHEAD]:
-        first = int(blocks[start]) * size
+    size = problem.rows_for(_CHUNK_VALUES)
+    chunks = rows // size
+    starts = np.flatnonzero(np.diff(chunks, prepend=-1))
+    for start in starts[:_CHUNKS_AHEAD]:
+        first = int(chunks[start]) * size
         problem.rows.expect(first, min(first + size, problem.n_rows))
-    return int(starts[_BLOCKS_AHEAD]) if starts.size > _BLOCKS_AHEAD else len(rows)
+    return int(starts[_CHUNKS_AHEAD]) if starts.size > _CHUNKS_AHEAD else len(rows)
 
 
-def read_in_blocks(problem: Any) -> bool:
+def read_in_chunks(problem: Any) -> bool:
     """Whether the rows lie in a file and are too many to be visited in any order."""
-    return problem.rows.is_mapped and problem.n_rows > problem.rows_for(_BLOCK_VALUES)
+    return problem.rows.is_mapped and problem.n_rows > problem.rows_for(_CHUNK_VALUES)
 
 
-def _by_blocks(problem: Any, order: Any, count: int, seed: Any, backend: Backend) -> None:
-    rows, size = np.sort(order[:count]), problem.rows_for(_BLOCK_VALUES)
+def _by_chunks(problem: Any, order: Any, count: int, seed: Any, backend: Backend) -> None:
+    rows, size = np.sort(order[:count]), problem.rows_for(_CHUNK_VALUES)
     ends = np.searchsorted(rows, np.arange(0, problem.n_rows + size, size))
-    blocks = np.arange(ends.size - 1, dtype=np.uint32)
-    backend.shuffle(blocks, blocks.size, seed)
+    chunks = np.arange(ends.size - 1, dtype=np.uint32)
+    backend.shuffle(chunks, chunks.size, seed)
     filled = 0
-    for block in blocks:
-        part = rows[ends[block] : ends[block + 1]]
+    for chunk in chunks:
+        part = rows[ends[chunk] : ends[chunk + 1]]
         backend.shuffle(part, part.size, seed)
         order[filled : filled + part.size] = part
         filled += part.size

@@ -38,6 +38,8 @@ from gapsvm.solvers.subgradient.solver import Subgradient
 from gapsvm.solvers.subgradient.state import Course, MovingWeights
 from gapsvm.types.curves import FiveNumbers
 from gapsvm.types.matrices import CSR, Dense
+from gapsvm.types.steps import Averaging, Ball, BiasStep, StepSizes
+from gapsvm.types.tables import SIGNED_WEIGHT, TARGET
 
 STREAM_AVERAGES = (None, "uniform", "tail", "decaying")
 HORIZON = 100_000
@@ -245,7 +247,7 @@ class OnlineLearner:
         margins = np.empty((len(self.states), n))
         tables = [row_table(n) for _ in self.states]
         for table, s in zip(tables, sign):
-            table[2::4], table[3::4] = s * weight, t
+            table[:, SIGNED_WEIGHT], table[:, TARGET] = s * weight, t
         for batches, longest, largest in self._stretches(rows, t):
             self.longest, self.largest_target = longest, largest
             scale, radius = self._scale(), self._radius()
@@ -334,18 +336,11 @@ class OnlineLearner:
                 self.loss.curve,
                 table,
                 batches[:count],
-                rates.eta,
-                1.0 - rates.eta * (self.lam + rates.kappa),
-                self.bias == "penalized",
-                average.past,
-                average.share,
-                0.0 if self.bias == "none" else self.bias_ratio,
-                bias_norm,
-                radius,
-                leave_at,
-                weights.v,
-                weights.u,
-                weights.scalars,
+                StepSizes(rates.eta, 1.0 - rates.eta * (self.lam + rates.kappa)),
+                Averaging(average.past, average.share),
+                BiasStep(0.0 if self.bias == "none" else self.bias_ratio, self.bias == "penalized"),
+                Ball(radius, bias_norm, leave_at),
+                weights.arrays,
                 margins,
             )
         )
@@ -406,9 +401,9 @@ class TopEigenvalue:
         while first < n:
             last = min(n, first + self.window - self.rows)
             part = slice(first, last)
-            mine = np.ascontiguousarray(weight[part])
-            backend.gram_product(_part(rows.view, part), self.direction, mine, self.product)
-            self.mass = _running_sum(self.mass, mine)
+            weights = np.ascontiguousarray(weight[part])
+            backend.normal_product(_part(rows.view, part), self.direction, weights, self.product)
+            self.mass = _running_sum(self.mass, weights)
             self.rows, first = self.rows + last - first, last
             if self.rows == self.window:
                 self._turn()

@@ -9,6 +9,7 @@ from problems import problem
 from gapsvm import Subgradient
 from gapsvm.backends import get_backend
 from gapsvm.solvers.subgradient.samplers import SAMPLERS
+from gapsvm.types.tables import VISITS
 
 CPU = get_backend("cpu")
 
@@ -24,7 +25,7 @@ def test_samplers(sampler):
     for part in (7, 23, 30):
         state = solver.advance(p, state, CPU, part * size)
         orders.append(state.order.copy())
-    visits = state.table[0::4]
+    visits = state.table[:, VISITS]
     assert visits.sum() == steps * size
     if sampler in ("permutation", "fixed", "streams"):
         assert set(visits) == {steps * size / n}  # eight whole passes
@@ -44,4 +45,4 @@ def test_multisets_repeat_rows_and_subsets_do_not():
     for sampler, alike in (("multisets", False), ("subsets", True)):
         solver = Subgradient(n, sampler=sampler)
         state = solver.advance(p, solver.init(p, CPU, np.random.default_rng(0)), CPU, n)
-        assert (set(state.table[0::4]) == {1.0}) == alike
+        assert (set(state.table[:, VISITS]) == {1.0}) == alike

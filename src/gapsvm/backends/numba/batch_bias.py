@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import numpy as np
 
+from gapsvm.backends.numba.curves import maximiser
 from gapsvm.backends.numba.intrinsics import prefetch
 from gapsvm.backends.numba.jit import allocating_kernel
-from gapsvm.backends.numba.losses import maximiser
 from gapsvm.backends.numba.rows import prefetch_row, row_dot
-from gapsvm.backends.numba.subgradient import subgradient_kernel
+from gapsvm.backends.numba.subgradient import subgradient_loop
 from gapsvm.types.curves import FiveNumbers
+from gapsvm.types.steps import Ball, BiasStep, StepSizes
+from gapsvm.types.tables import PULLS, SIGNED_WEIGHT, TARGET, VISITS
 
-_ONE, _TWO, _THREE, _FOUR = (np.uint64(k) for k in (1, 2, 3, 4))
-_FAR, _MID, _NEAR = 12, 6, 4  # rows ahead at which they are asked for, as in ``dual``
+_FAR, _MID, _NEAR = 12, 6, 4  # rows ahead at which they are asked for, as in ``sdca``
 
 
 @allocating_kernel
-def balanced_pulls(loss, m, c, t, b, a):
+def balanced_pulls(curve, m, c, t, b, a):
     """Minimise Σ |c_i| φ(σ_i(m_i + b)) over b, σ_i the sign of c_i.
 
     h(b) = Σ c_i a*(σ_i(m_i + b)) never rises; where it is zero, or jumps over zero, is the minimum.
@@ -36,7 +37,7 @@ def balanced_pulls(loss, m, c, t, b, a):
         for j in range(count):
             i = unsettled[j]
             z = m[i] + b
-            a[i] = maximiser(loss, z if c[i] >= 0.0 else -z, t[i])
+            a[i] = maximiser(curve, z if c[i] >= 0.0 else -z, t[i])
             h += c[i] * a[i]
         if not abs(h) > flat:
             return b
@@ -69,44 +70,42 @@ def balanced_pulls(loss, m, c, t, b, a):
 
 
 @allocating_kernel
-def batch_bias_steps(
-    X, loss, table, batches, eta, decay, bias_decays, keep, gain, ratio, bias_norm, radius,
-    leave_at, v, u, scalars,
-):  # fmt: skip
-    """``subgradient_kernel`` on min_b (mean loss of the batch), with ``balanced_pulls`` for a*.
+def batch_bias_steps(X, curve, table, batches, sizes, averaging, bias_step, ball, weights):
+    """``subgradient_loop`` on min_b (mean loss of the batch), with ``balanced_pulls`` for a*.
 
     The steps themselves are those of the half squared loss, whose a* is t − z: with t = z + a_i it
     is the a_i that was found.
 
-    Given     what ``subgradient_kernel`` is given; bias_decays, ratio and bias_norm do not matter.
+    Given     what ``subgradient_loop`` is given; bias_step and ball.bias_norm do not matter.
     Returns   the steps done.
     Modified  what it modifies; the bias is the last batch's best.
     """
     steps, size = batches.shape
-    flat = batches.ravel()
-    half_squared, given = FiveNumbers(0.0, 1.0, -np.inf, np.inf), np.empty(table.size)
+    flat, scalars = batches.ravel(), weights.scalars
+    half_squared, given = FiveNumbers(0.0, 1.0, -np.inf, np.inf), np.empty(table.shape)
     m, c, t, a = np.empty(size), np.empty(size), np.empty(size), np.empty(size)
-    pull = np.empty(size)
+    held, in_ball = BiasStep(0.0, False), Ball(ball.radius, 0.0, ball.leave_at)
+    pulls = np.empty(size)
     for k in range(steps):
         for j in range(size):
             i, at = np.uint64(batches[k, j]), k * size + j
             if at + _FAR < flat.size:
-                prefetch(table, _FOUR * np.uint64(flat[at + _FAR]))
+                prefetch(table, flat[at + _FAR])
                 prefetch_row(X, flat[at + _FAR], flat[at + _MID], flat[at + _NEAR])
-            m[j] = scalars[0] * row_dot(X, i, v)
-            c[j], t[j] = table[_FOUR * i + _TWO], table[_FOUR * i + _THREE]
-        scalars[2] = balanced_pulls(loss, m, c, t, scalars[2], a)
+            m[j] = scalars[0] * row_dot(X, i, weights.v)
+            c[j], t[j] = table[i, SIGNED_WEIGHT], table[i, TARGET]
+        scalars[2] = balanced_pulls(curve, m, c, t, scalars[2], a)
         for j in range(size):
             i, z = np.uint64(batches[k, j]), m[j] + scalars[2]
-            table[_FOUR * i] += 1.0
-            table[_FOUR * i + _ONE] += a[j]
-            given[_FOUR * i + _TWO] = c[j]
-            given[_FOUR * i + _THREE] = (z if c[j] >= 0.0 else -z) + a[j]
+            table[i, VISITS] += 1.0
+            table[i, PULLS] += a[j]
+            given[i, SIGNED_WEIGHT] = c[j]
+            given[i, TARGET] = (z if c[j] >= 0.0 else -z) + a[j]
         one = slice(k, k + 1)
-        subgradient_kernel(
-            X, half_squared, given, batches[one], eta[one], decay[one], False, keep, gain,
-            0.0, 0.0, radius, leave_at, v, u, scalars, pull,
-        )  # fmt: skip
-        if scalars[0] * scalars[0] * scalars[1] >= leave_at * leave_at:
+        size_k = StepSizes(sizes.eta[one], sizes.decay[one])
+        subgradient_loop(
+            X, half_squared, given, batches[one], size_k, averaging, held, in_ball, weights, pulls
+        )
+        if scalars[0] * scalars[0] * scalars[1] >= ball.leave_at * ball.leave_at:
             return k + 1
     return steps

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from gapsvm.backends.numba.curves import value_and_conjugate
 from gapsvm.backends.numba.jit import kernel
-from gapsvm.backends.numba.losses import value_and_conjugate
 from gapsvm.backends.numba.rows import row_axpy, row_dot, row_sq_norm
 
 _ZERO, _ONE = np.uint64(0), np.uint64(1)
-_BLOCK = np.uint64(256)  # rows whose parts are summed apart
+_ROWS = np.uint64(256)  # rows whose parts are summed apart
 
 
 @kernel
@@ -56,7 +56,7 @@ def combination(X, coef, out):
 
 
 @kernel
-def gram_product(X, v, scale, out):
+def normal_product(X, v, scale, out):
     """out += Σ scale_i ⟨x_i, v⟩ x_i, each row read from memory once.
 
     Given     scale: an array of n numbers, or of one that holds for all rows.
@@ -71,25 +71,25 @@ def gram_product(X, v, scale, out):
 
 
 @kernel
-def evaluate(X, loss, w, bias, alpha, sign, t, weight, scale, margins, combination):
+def evaluate(X, curve, w, bias, alpha, sign, t, weight, scale, margins, combination):
     """Everything a certificate needs, each row read from memory once.
 
     Given     sign, t and weight: arrays of n numbers, or of one that holds for all rows.
     Modified  margins_i = ⟨x_i, w⟩, combination += Σ c_i α_i x_i with c_i = scale·sign_i·weight_i.
     Returns   Σ s_i φ(z_i) at z_i = σ_i(margins_i + bias), Σ s_i φ*(−α_i) and Σ c_i α_i; sums are
-              taken in blocks, so that their rounding error does not grow with n.
+              taken of some rows apart, so that their rounding error does not grow with n.
     """
     n = np.uint64(alpha.size)
     signs, ts, weights = np.uint64(sign.size > 1), np.uint64(t.size > 1), np.uint64(weight.size > 1)
     primal = dual = mass = 0.0
-    for first in range(np.uint64(0), n, _BLOCK):
-        last = first + _BLOCK if first + _BLOCK < n else n
+    for first in range(np.uint64(0), n, _ROWS):
+        last = first + _ROWS if first + _ROWS < n else n
         p = d = m = 0.0
         for i in range(first, last):
             si, ti, wi = sign[i * signs], t[i * ts], weight[i * weights]
             margins[i] = row_dot(X, i, w)
             z = si * (margins[i] + bias)
-            value, conjugate = value_and_conjugate(loss, z, alpha[i], ti)
+            value, conjugate = value_and_conjugate(curve, z, alpha[i], ti)
             p += wi * value
             d += wi * conjugate
         # The rows again while they are in cache: two wide vectors at a time would not be.

@@ -1,5 +1,6 @@
 """The functions of the compiled backend, in one list."""
 
+from gapsvm.backends.memory import empty, place, row_table, zeros
 from gapsvm.backends.numba.batch_bias import balanced_pulls, batch_bias_steps
 from gapsvm.backends.numba.chain_blocks import chain_block_steps
 from gapsvm.backends.numba.chains import (
@@ -12,11 +13,10 @@ from gapsvm.backends.numba.evaluate import (
     column_order,
     combination,
     evaluate,
-    gram_product,
     margins,
+    normal_product,
     sq_norms,
 )
-from gapsvm.backends.numba.gram import weighted_gram
 from gapsvm.backends.numba.interior import (
     barrier_aims,
     barrier_direction,
@@ -31,11 +31,12 @@ from gapsvm.backends.numba.multiclass import (
     multiclass_scores,
     multiclass_steps,
 )
-from gapsvm.backends.numba.planes import plane_step
+from gapsvm.backends.numba.normal_matrix import normal_matrix
 from gapsvm.backends.numba.progressive import progressive_steps
 from gapsvm.backends.numba.sampling import draw_multisets, draw_subsets, interleave, shuffle
 from gapsvm.backends.numba.sdca import screen, sdca_passes, sdca_steps
 from gapsvm.backends.numba.subgradient import balance, subgradient_steps
+from gapsvm.backends.numba.subspace import subspace_step
 
 __all__ = [
     "add_kernel_rows",
@@ -56,8 +57,8 @@ __all__ = [
     "combination",
     "draw_multisets",
     "draw_subsets",
+    "empty",
     "evaluate",
-    "gram_product",
     "interleave",
     "kernel_block",
     "margins",
@@ -65,9 +66,12 @@ __all__ = [
     "multiclass_combination",
     "multiclass_scores",
     "multiclass_steps",
+    "normal_matrix",
+    "normal_product",
     "pair_steps",
-    "plane_step",
+    "place",
     "progressive_steps",
+    "row_table",
     "screen",
     "sdca_passes",
     "sdca_steps",
@@ -75,5 +79,6 @@ __all__ = [
     "single_steps",
     "sq_norms",
     "subgradient_steps",
-    "weighted_gram",
+    "subspace_step",
+    "zeros",
 ]

@@ -12,22 +12,23 @@ from gapsvm.backends.numba.jit import kernel
 
 
 @kernel
-def barrier_terms(gamma, eps, u, slack, zeta, upsilon, z, t, weight, residual, stiffness, omega):
+def barrier_terms(curve, point, z, t, weight, equations, omega):
     """What the Newton matrix and all right-hand sides are made of.
 
-    Modified  residual = ε − e·t + γu + e·z, stiffness = γ + ζ/u + υ/(U − u),
+    Modified  equations.residual = ε − e·t + γu + e·z, equations.stiffness = γ + ζ/u + υ/(U − u),
               omega_i = s_i Σ 1/stiffness.
     Returns   Σ s_i (u·ζ + (U − u)·υ).
     """
     omega[:] = 0.0
     products = 0.0
-    for side in range(len(u)):
+    for side in range(len(point.u)):
         e = 1.0 - 2.0 * side
-        uk, sk, zk, vk = u[side], slack[side], zeta[side], upsilon[side]
-        rk, bk = residual[side], stiffness[side]
+        uk, sk = point.u[side], point.slack[side]
+        zk, vk = point.zeta[side], point.upsilon[side]
+        rk, bk = equations.residual[side], equations.stiffness[side]
         for i in range(uk.size):
-            rk[i] = eps - e * t[i] + gamma * uk[i] + e * z[i]
-            bk[i] = gamma + zk[i] / uk[i] + vk[i] / sk[i]
+            rk[i] = curve.eps - e * t[i] + curve.gamma * uk[i] + e * z[i]
+            bk[i] = curve.gamma + zk[i] / uk[i] + vk[i] / sk[i]
             omega[i] += weight[i] / bk[i]
         for i in range(uk.size):
             products += weight[i] * (uk[i] * zk[i] + sk[i] * vk[i])
@@ -35,17 +36,17 @@ def barrier_terms(gamma, eps, u, slack, zeta, upsilon, z, t, weight, residual, s
 
 
 @kernel
-def barrier_pull(u, slack, residual, stiffness, lower, upper, sign, weight, pull):
+def barrier_pull(point, equations, aims, sign, weight, pull):
     """pull_i = σ_i s_i Σ e·(residual − lower/u + upper/(U − u))/stiffness: −Σ σ s dα at dz = 0.
 
-    Given     lower, upper: the products u·ζ and (U − u)·υ to aim at, second-order terms included.
     Modified  pull.
     """
     pull[:] = 0.0
-    for side in range(len(u)):
+    for side in range(len(point.u)):
         e = 1.0 - 2.0 * side
-        uk, sk, rk, bk = u[side], slack[side], residual[side], stiffness[side]
-        lk, hk = lower[side], upper[side]
+        uk, sk = point.u[side], point.slack[side]
+        rk, bk = equations.residual[side], equations.stiffness[side]
+        lk, hk = aims.lower[side], aims.upper[side]
         for i in range(pull.size):
             pull[i] += e * (rk[i] - lk[i] / uk[i] + hk[i] / sk[i]) / bk[i]
     for i in range(pull.size):
@@ -53,23 +54,23 @@ def barrier_pull(u, slack, residual, stiffness, lower, upper, sign, weight, pull
 
 
 @kernel
-def barrier_direction(
-    u, slack, zeta, upsilon, residual, stiffness, lower, upper, dz, weight, bounded, du, dzeta, dv
-):
+def barrier_direction(point, equations, aims, dz, weight, bounded, move):
     """The rest of Newton's step, once its change of z is known.
 
-    Given     lower, upper as in ``barrier_pull``; bounded: 1 for the sides with a finite U, else 0.
-    Modified  du, dζ, dυ.
+    Given     bounded: 1 for the sides with a finite U, else 0.
+    Modified  move.
     Returns   the step to the nearest boundary, and c₁, c₂: after a step of length a,
               Σ s_i (u·ζ + (U − u)·υ) has changed by c₁·a + c₂·a².
     """
     nearest = np.inf
     first = second = 0.0
-    for side in range(len(u)):
+    for side in range(len(point.u)):
         e, bound = 1.0 - 2.0 * side, bounded[side]
-        uk, sk, zk, vk = u[side], slack[side], zeta[side], upsilon[side]
-        rk, bk, lk, hk = residual[side], stiffness[side], lower[side], upper[side]
-        duk, dzk, dvk = du[side], dzeta[side], dv[side]
+        uk, sk = point.u[side], point.slack[side]
+        zk, vk = point.zeta[side], point.upsilon[side]
+        rk, bk = equations.residual[side], equations.stiffness[side]
+        lk, hk = aims.lower[side], aims.upper[side]
+        duk, dzk, dvk = move.u[side], move.zeta[side], move.upsilon[side]
         for i in range(dz.size):
             to_lower, to_upper = lk[i] / uk[i], hk[i] / sk[i]
             step = -(rk[i] - to_lower + to_upper + e * dz[i]) / bk[i]
@@ -90,19 +91,19 @@ def barrier_direction(
 
 
 @kernel
-def barrier_aims(
-    u, slack, zeta, upsilon, du, dzeta, dv, bounded, length, least, most, lower, upper
-):
+def barrier_aims(point, move, bounded, length, least, most, aims):
     """Aim products that a step of that length brings below least or above most back there.
 
-    None is lowered by more than most.  Modified in place: lower, upper.
+    None is lowered by more than most.  Modified in place: aims.
     """
-    for side in range(len(u)):
+    for side in range(len(point.u)):
         bound = bounded[side]
-        uk, sk, zk, vk = u[side], slack[side], zeta[side], upsilon[side]
-        duk, dzk, dvk, lk, hk = du[side], dzeta[side], dv[side], lower[side], upper[side]
+        uk, sk = point.u[side], point.slack[side]
+        zk, vk = point.zeta[side], point.upsilon[side]
+        duk, dzk, dvk = move.u[side], move.zeta[side], move.upsilon[side]
+        lk, hk = aims.lower[side], aims.upper[side]
         for i in range(uk.size):
-            there = (uk[i] + length * duk[i]) * (zk[i] + length * dzk[i])
-            lk[i] += max(min(max(there, least), most) - there, -most)
-            there = (sk[i] - length * bound * duk[i]) * (vk[i] + length * dvk[i])
-            hk[i] += bound * max(min(max(there, least), most) - there, -most)
+            product = (uk[i] + length * duk[i]) * (zk[i] + length * dzk[i])
+            lk[i] += max(min(max(product, least), most) - product, -most)
+            product = (sk[i] - length * bound * duk[i]) * (vk[i] + length * dvk[i])
+            hk[i] += bound * max(min(max(product, least), most) - product, -most)

@@ -14,9 +14,11 @@ _FUSED = ("contract",)  # a product and the sum it is added to may be rounded on
 
 
 def _prefetch(context, builder, signature, args, locality):
-    """LLVM's prefetch of ``array[index]`` (1-D, C order): for reading, into the data cache."""
+    """LLVM's prefetch of ``array[index]`` (C order): for reading, into the data cache."""
     view = context.make_array(signature.args[0])(context, builder, args[0])
     index = context.cast(builder, args[1], signature.args[1], types.intp)
+    if signature.args[0].ndim == 2:
+        index = builder.mul(index, builder.extract_value(view.shape, 1))
     void_pointer = ir.IntType(8).as_pointer()
     address = builder.bitcast(cgutils.gep_inbounds(builder, view.data, index), void_pointer)
     signature_ = ir.FunctionType(ir.VoidType(), [void_pointer, _I32, _I32, _I32])
@@ -27,7 +29,8 @@ def _prefetch(context, builder, signature, args, locality):
 
 @intrinsic
 def prefetch(typingctx, array, index):
-    """Ask for the cache line of ``array[index]`` without waiting for it."""
+    """Ask for the cache line where ``array[index]`` begins, a number or a row of them, without
+    waiting for it."""
 
     def codegen(context, builder, signature, args):
         return _prefetch(context, builder, signature, args, 3)

@@ -14,6 +14,7 @@ from numba.extending import overload, register_jitable
 
 from gapsvm.backends.numba.jit import kernel
 from gapsvm.backends.numba.rows import _INLINE, REORDER, _is_csr
+from gapsvm.types.steps import ClassRoom
 
 _0, _1 = np.uint64(0), np.uint64(1)
 _SMALL_SCALE, _SMALL_SHARE = 1e-9, 1e-150  # below, v and the average are written out
@@ -57,17 +58,17 @@ def _row_scores(X, i, w, constant, out):
 
 
 @register_jitable
-def _maximise(loss, z, y, scale):
+def _maximise(curve, z, y, scale):
     """z becomes a*(scale·z); returns the class that leads, y where it is one of them."""
     worst, top = y, scale * z[y]
     for r in range(np.uint64(z.size)):
-        z[r] = scale * z[r] + loss.costs[y, r]
+        z[r] = scale * z[r] + curve.costs[y, r]
         if z[r] > top:
             worst, top = r, z[r]
-    if loss.temperature > 0.0:
+    if curve.temperature > 0.0:
         total = 0.0
         for r in range(np.uint64(z.size)):
-            z[r] = exp((z[r] - top) / loss.temperature)
+            z[r] = exp((z[r] - top) / curve.temperature)
             total += z[r]
         for r in range(np.uint64(z.size)):
             z[r] /= total
@@ -138,34 +139,32 @@ def multiclass_combination(X, coef, constant, out):
 
 
 @kernel
-def _multiclass_steps(
-    X, loss, y, weight, batches, eta, decay, keep, gain, constant, radius, table, v, u, scalars, a,
-    worst,
+def multiclass_loop(
+    X, curve, labels, batches, sizes, averaging, constant, radius, table, weights, room
 ):  # fmt: skip
     """W ← Π[decay_k·W + eta_k·(mean of s_i x_i (e_y − a*(z_i))ᵀ)] over batches (Pegasos §5).
 
-    Given     batches (steps × size) row numbers; eta, decay a number a step; s_i of mean 1.
-              W = scale·v and, if u is not empty, the average p·v + r·u, so that a step costs the
-              nonzeros of its batch times the classes it touches: two, or all for a smooth loss.
-              Before each step the average ← keep·average + gain·W.
+    Given     batches (steps × size) row numbers; the others as ``gapsvm.types.steps`` has them.
+              A step costs the nonzeros of its batch times the classes it touches: two, or all for
+              a smooth loss.
               Π onto ‖W‖ ≤ radius, inf for none; the constant feature counts.
-              a, worst: room for what the rows of a batch say.
-    Modified  table[i] = (visits, Σ a*), v, u, scalars = (scale, ‖v‖², 0, p, r, 0).
+    Modified  table[i] = (visits, Σ a*), weights, room.
     """
+    scalars, v, u, a, worst = weights.scalars, weights.v, weights.u, room.a, room.worst
     scale, square, p, r = scalars[0], scalars[1], scalars[3], scalars[4]
     steps, size = batches.shape
-    smooth, averaged = loss.temperature > 0.0, u.size > 0
+    smooth, averaged = curve.temperature > 0.0, u.size > 0
     for k in range(steps):
         if averaged:
-            p, r = keep * p + gain * scale, keep * r
+            p, r = averaging.keep * p + averaging.gain * scale, averaging.keep * r
         for j in range(size):
             i = np.uint64(batches[k, j])
             _row_scores(X, i, v, constant, a[j])
-            worst[j] = _maximise(loss, a[j], np.uint64(y[i]), scale)
+            worst[j] = _maximise(curve, a[j], np.uint64(labels.y[i]), scale)
             table[i, 0] += 1.0
             for m in range(v.shape[1]):
                 table[i, 1 + m] += a[j, m]
-        scale *= decay[k]
+        scale *= sizes.decay[k]
         if scale < _SMALL_SCALE or (averaged and r < _SMALL_SHARE):
             # Also the first step of Pegasos, where decay = 0: write v out, never divide by 0.
             if averaged:
@@ -176,7 +175,7 @@ def _multiclass_steps(
             scale = 1.0
         for j in range(size):
             i = np.uint64(batches[k, j])
-            right, step = np.uint64(y[i]), eta[k] * weight[i] / (size * scale)
+            right, step = np.uint64(labels.y[i]), sizes.eta[k] * labels.weight[i] / (size * scale)
             if smooth or worst[j] != right:
                 square += _push_row(X, i, constant, step, smooth, a[j], worst[j], right, v)
                 if averaged:
@@ -187,7 +186,12 @@ def _multiclass_steps(
     scalars[0], scalars[1], scalars[3], scalars[4] = scale, square, p, r
 
 
-def multiclass_steps(*arguments):
-    """``_multiclass_steps`` with room for a* and the worst class of each row of a batch."""
-    size, classes = arguments[4].shape[1], arguments[12].shape[1]
-    return _multiclass_steps(*arguments, np.empty((size, classes)), np.empty(size, dtype=np.uint64))
+def multiclass_steps(
+    X, curve, labels, batches, sizes, averaging, constant, radius, table, weights
+):  # fmt: skip
+    """``multiclass_loop`` with room for a* and the worst class of each row of a batch."""
+    size, classes = batches.shape[1], weights.v.shape[1]
+    room = ClassRoom(np.empty((size, classes)), np.empty(size, dtype=np.uint64))
+    return multiclass_loop(
+        X, curve, labels, batches, sizes, averaging, constant, radius, table, weights, room
+    )

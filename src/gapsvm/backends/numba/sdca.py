@@ -1,29 +1,29 @@
-"""Dual coordinate ascent: the kernels."""
+"""Dual coordinate ascent: the compiled loops."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from gapsvm.backends.numba.curves import fenchel_gap, is_free, row_step
 from gapsvm.backends.numba.intrinsics import prefetch
 from gapsvm.backends.numba.jit import kernel
-from gapsvm.backends.numba.losses import fenchel_gap, is_free, row_step
 from gapsvm.backends.numba.rows import prefetch_row, row_axpy, row_dot
 from gapsvm.backends.numba.sampling import shuffle
+from gapsvm.types.tables import ALPHA, CURVATURE, SIGNED_WEIGHT, TARGET
 
-_ONE, _TWO, _THREE, _FOUR = (np.uint64(k) for k in (1, 2, 3, 4))
 _FAR = 12  # steps ahead at which a row's scalars and bounds are asked for
 _MID = 6  # ... the first and last of its values
 _NEAR = 4  # ... and the values between them
 
 
 @kernel
-def sdca_steps(X, loss, table, order, start, stop, kept, w, bias, ratio, threshold, sigma):
+def sdca_steps(X, curve, table, order, start, stop, kept, w, bias, ratio, threshold, sigma):
     """Exact coordinate steps of the dual on the rows order[start:stop] (Takáč Alg. 2 with b = 1).
 
     Problem   max_α D(α), D as in ``gapsvm.problems.linear``, one coordinate at a time.
-    Given     table[4i:4i+4] = (α_i, q_i, c_i, t_i): c_i = σ_i s_i/(λS), σ_i the sign of the row,
+    Given     table[i] = (α_i, q_i, c_i, t_i): c_i = σ_i s_i/(λS), σ_i the sign of the row,
               q_i = |c_i|(‖x_i‖² + ratio); w = Σ c_i α_i x_i, and bias moves by ratio·c_i·δ.
-              Curvature and movement count sigma times: 1, or more for a block among others.
+              Curvature and movement count sigma times: 1, or more for a part among others.
               A row whose α is stuck at a bound by more than threshold is dropped: the rows that
               stay are gathered in order[:kept].  Modified in place: table, order, w.
     Returns   kept, bias, the largest violation met, Σ |c_i|·(Fenchel gap of row i when visited).
@@ -33,15 +33,15 @@ def sdca_steps(X, loss, table, order, start, stop, kept, w, bias, ratio, thresho
     for k in range(start, stop):
         if k + _FAR < stop:
             ahead = order[k + _FAR]
-            prefetch(table, _FOUR * ahead)
+            prefetch(table, ahead)
             prefetch_row(X, ahead, order[k + _MID], order[k + _NEAR])
         i = np.uint64(order[k])
-        k4 = _FOUR * i
-        a, q, c, t = table[k4], table[k4 + _ONE], table[k4 + _TWO], table[k4 + _THREE]
+        a, q = table[i, ALPHA], table[i, CURVATURE]
+        c, t = table[i, SIGNED_WEIGHT], table[i, TARGET]
         z = row_dot(X, i, w) + bias
         if c < 0:
             z = -z
-        v, new = row_step(loss, a, z, t, sigma * q)
+        v, new = row_step(curve, a, z, t, sigma * q)
         if v < -threshold:
             continue
         order[kept] = order[k]
@@ -50,9 +50,9 @@ def sdca_steps(X, loss, table, order, start, stop, kept, w, bias, ratio, thresho
             continue
         if v > worst:
             worst = v
-        gap += abs(c) * fenchel_gap(loss, z, a, t)
+        gap += abs(c) * fenchel_gap(curve, z, a, t)
         if new != a:
-            table[k4] = new
+            table[i, ALPHA] = new
             step = sigma * c * (new - a)
             row_axpy(X, i, step, w)
             bias += ratio * step
@@ -60,13 +60,10 @@ def sdca_steps(X, loss, table, order, start, stop, kept, w, bias, ratio, thresho
 
 
 @kernel
-def sdca_passes(
-    X, loss, table, order, active, seed, w, bias, centre, ratio, threshold, budget, enough
-):
+def sdca_passes(X, curve, table, order, active, seed, w, bias, centre, ratio, threshold, until):
     """Whole passes of ``sdca_steps`` over the few rows order[:active], each in a new random order.
 
-    They end before more than budget rows are visited (there is one pass at least), when the gap of
-    a pass is at most enough, or when no row is left.
+    They end as ``until`` says (there is one pass at least), or when no row is left.
     Given     centre: of the proximal term of a free bias, which moves to it after each pass; NaN
               for any other bias.
     Modified  table, order, seed, w.
@@ -75,12 +72,12 @@ def sdca_passes(
     """
     visited, gap, before = 0, np.inf, np.inf
     front = np.int64(0)  # a literal 0 would compile ``sdca_steps`` once more
-    while gap > enough and active > 0 and (visited == 0 or visited + active <= budget):
+    while gap > until.gap and active > 0 and (visited == 0 or visited + active <= until.rows):
         before = gap
         visited += active
         shuffle(order, active, seed)
         active, bias, threshold, gap = sdca_steps(
-            X, loss, table, order, front, active, front, w, bias, ratio, threshold, 1.0
+            X, curve, table, order, front, active, front, w, bias, ratio, threshold, 1.0
         )
         if not np.isnan(centre):
             bias, centre = 2.0 * bias - centre, bias
@@ -88,7 +85,7 @@ def sdca_passes(
 
 
 @kernel
-def screen(X, loss, table, start, stop, w, bias, floor, found):
+def screen(X, curve, table, start, stop, w, bias, floor, found):
     """Rows start … stop in the order of memory, none of them moved: their gaps, and whose matter.
 
     Given     table, w, bias as in ``sdca_steps``.
@@ -99,14 +96,13 @@ def screen(X, loss, table, start, stop, w, bias, floor, found):
     count = 0
     total = 0.0
     for i in range(np.uint64(start), np.uint64(stop)):
-        k = _FOUR * i
-        a, c, t = table[k], table[k + _TWO], table[k + _THREE]
+        a, c, t = table[i, ALPHA], table[i, SIGNED_WEIGHT], table[i, TARGET]
         z = row_dot(X, i, w) + bias
         if c < 0:
             z = -z
-        gap = fenchel_gap(loss, z, a, t)
+        gap = fenchel_gap(curve, z, a, t)
         total += abs(c) * gap
-        if c != 0.0 and (gap > floor or is_free(loss, a)):
+        if c != 0.0 and (gap > floor or is_free(curve, a)):
             found[count] = i
             count += 1
     return count, total

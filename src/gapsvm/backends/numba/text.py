@@ -264,6 +264,14 @@ def count(text):
     return newlines, colons
 
 
+@_helper
+def _note(undecided, count, start, end, slot, line):
+    """A number that ``float`` must read; how many there are with it."""
+    undecided[count, 0], undecided[count, 1] = start, end
+    undecided[count, 2], undecided[count, 3] = slot, line
+    return count + 1
+
+
 @kernel
 def parse_rows(
     text, offset, lowest, limit, qid_required, labels, qids, row_ends, indices, values, undecided
@@ -294,17 +302,12 @@ def parse_rows(
             code = LABEL
             break
         if state == UNDECIDED:
-            undecided[n_undecided, 0] = token
-            undecided[n_undecided, 1] = position
-            undecided[n_undecided, 2] = -1 - n_rows
-            undecided[n_undecided, 3] = n_lines
-            n_undecided += 1
+            n_undecided = _note(undecided, n_undecided, token, position, -1 - n_rows, n_lines)
         token = _skip_blanks(address, position)
         qids[n_rows], position, code = _query(address, token, qid_required)
         if code != DONE:
             break
-        index = np.int64(-1)
-        row_start = n_values
+        index, row_start = np.int64(-1), n_values
         token = _skip_blanks(address, position)
         while text[token] != _NEWLINE:
             index, start, code = _index(address, token, index, lowest, limit)
@@ -318,11 +321,7 @@ def parse_rows(
                 code = VALUE
                 break
             if state == UNDECIDED:
-                undecided[n_undecided, 0] = start
-                undecided[n_undecided, 1] = position
-                undecided[n_undecided, 2] = n_values
-                undecided[n_undecided, 3] = n_lines
-                n_undecided += 1
+                n_undecided = _note(undecided, n_undecided, start, position, n_values, n_lines)
             n_values += 1
             token = _skip_blanks(address, position)
         if code != DONE:
@@ -331,9 +330,7 @@ def parse_rows(
             zero_seen |= indices[row_start] + offset == 0
             largest = max(largest, index)
         row_ends[n_rows] = n_values
-        n_rows += 1
-        n_lines += 1
-        position = token + 1
+        n_rows, n_lines, position = n_rows + 1, n_lines + 1, token + 1
     return code, token, n_lines, n_rows, n_values, largest, zero_seen, n_undecided
 
 

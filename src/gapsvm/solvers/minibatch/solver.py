@@ -26,7 +26,6 @@ from typing import Any, Literal
 import numpy as np
 
 from gapsvm.backends import Backend
-from gapsvm.backends.memory import zeros
 from gapsvm.problems.linear import Iterate, LinearProblem
 from gapsvm.registry.storable import storable
 from gapsvm.rows.spectral import batch_worth_using, beta, sigma2
@@ -34,6 +33,8 @@ from gapsvm.solvers.newton.normal_equations import one_blas_thread
 from gapsvm.solvers.row_order import new_order
 from gapsvm.solvers.sdca.serial import bias_ratio, dual_start
 from gapsvm.solvers.trace import Progress
+from gapsvm.types.steps import AverageOfAlpha, BatchCurvature, Queue
+from gapsvm.types.tables import ALPHA, CURVATURE, SIGNED_WEIGHT
 
 Rule = Literal["naive", "safe", "aggressive", "exact"]
 Form = Literal["auto", "unit", "rows", "tight"]
@@ -61,7 +62,7 @@ class MiniBatchState:
     """(α_i, q_i, c_i, t_i), row after row."""
     w: Any
     scratch: Any
-    """Zeros, where Δ̃ is summed."""
+    """Zeros, where Δ̃ is summed if a batch has more values than w; else empty."""
     bias: float
     centre: float
     """Of the proximal term of a free bias."""
@@ -171,14 +172,14 @@ class MiniBatchSDCA:
         table, w, bias, centre = dual_start(problem, backend, ratio, self.alpha, self.bias)
         size, note = self._size(problem, backend)
         factor, limit, curvature, why = self._curvature(problem, backend, size, ratio)
-        table[1::4] = np.abs(table[2::4]) * curvature
-        order = np.arange(n, dtype=np.uint32)
+        table[:, CURVATURE] = np.abs(table[:, SIGNED_WEIGHT]) * curvature
+        order = backend.place(np.arange(n, dtype=np.uint32))
         slots = (self.staleness + 1, size)
         averaged = n if self.average else 0
         return MiniBatchState(
             table=table,
             w=w,
-            scratch=zeros(problem.n_features),
+            scratch=backend.zeros(problem.n_features if self._needs_scratch(problem, size) else 0),
             bias=bias,
             centre=centre,
             order=order,
@@ -186,10 +187,10 @@ class MiniBatchSDCA:
             batch_size=size,
             beta=factor,
             limit=limit,
-            queue=(np.zeros(slots, dtype=np.uint32), np.zeros(slots), np.zeros(slots)),
-            mean=table[::4].copy() if self.average == "decaying" else np.zeros(averaged),
-            seen=np.zeros(averaged, dtype=np.int64) - (self.average == "tail"),
-            earlier=np.zeros(averaged if self.average == "tail" else 0),
+            queue=(backend.zeros(slots, np.uint32), backend.zeros(slots), backend.zeros(slots)),
+            mean=table[:, ALPHA].copy() if self.average == "decaying" else backend.zeros(averaged),
+            seen=backend.zeros(averaged, np.int64) - (self.average == "tail"),
+            earlier=backend.zeros(averaged if self.average == "tail" else 0),
             note="; ".join(text for text in (note, why) if text),
         )
 
@@ -294,24 +295,28 @@ class MiniBatchSDCA:
                     batches = np.append(batches, state.order[: last - n])
                 batches = batches.reshape(steps, size)
             else:
-                batches = np.empty((steps, size), dtype=np.uint32)
+                batches = backend.empty((steps, size), np.uint32)
                 backend.draw_subsets(state.order, batches, state.seed)
             state.bias, state.beta, refusals, gap = backend.minibatch_steps(
-                view, curve, state.table, batches, state.w, state.scratch,
-                self._whole(problem, size), state.bias, ratio,
-                state.beta, state.limit, self.gamma if self.rule == "aggressive" else 1.0,
-                state.queue, state.steps, _WEIGHT_OF_PAST if self.average == "decaying" else 1.0,
-                state.mean, state.seen,
+                view, curve, state.table, batches, state.w, state.bias, ratio, state.steps,
+                BatchCurvature(
+                    state.beta, state.limit, self.gamma if self.rule == "aggressive" else 1.0
+                ),
+                Queue(*state.queue),
+                AverageOfAlpha(
+                    _WEIGHT_OF_PAST if self.average == "decaying" else 1.0, state.mean, state.seen
+                ),
+                state.scratch,
             )  # fmt: skip
             state.refusals += refusals
             state.rows_visited += batches.size
         state.steps += steps
         state.gap_sum += gap
 
-    @staticmethod
-    def _whole(problem: LinearProblem, size: int) -> bool:
+    def _needs_scratch(self, problem: LinearProblem, size: int) -> bool:
         """Whether a batch stores more values than w has: then vectors are gone through whole."""
-        return size * problem.rows.n_stored >= problem.n_features * problem.n_rows
+        many = size * problem.rows.n_stored >= problem.n_features * problem.n_rows
+        return many or self.rule == "exact"
 
     def _steps_to_window(self, state: MiniBatchState) -> int:
         """Steps until the tail begins anew; it is begun here if this is the step."""
@@ -320,7 +325,7 @@ class MiniBatchSDCA:
         now = state.steps
         begins = now == self.tail_from if self.tail_from is not None else now & (now - 1) == 0
         if begins and now > state.window[1]:
-            sums = state.mean + (now - 1 - state.seen) * state.table[::4]
+            sums = state.mean + (now - 1 - state.seen) * state.table[:, ALPHA]
             state.earlier[:] = 0.0 if self.tail_from is not None else sums
             state.window = (now if self.tail_from is not None else state.window[1], now)
             state.mean[:], state.seen[:] = 0.0, now - 1
@@ -344,7 +349,7 @@ class MiniBatchSDCA:
             state.bias, state.centre = 2.0 * state.bias - state.centre, state.bias
 
     def iterate(self, problem: LinearProblem, state: MiniBatchState) -> Iterate:
-        alpha = state.table[::4].copy()
+        alpha = state.table[:, ALPHA].copy()
         if self.average is None:
             return Iterate(state.w.copy(), state.bias, alpha)
         if self.average == "decaying":

@@ -32,6 +32,7 @@ from gapsvm.solvers.newton.normal_equations import (
 )
 from gapsvm.solvers.trace import Progress
 from gapsvm.types.curves import FiveNumbers
+from gapsvm.types.steps import BarrierAims, BarrierEquations, BarrierMove, BarrierPoint
 
 _TO_BOUNDARY = 0.995
 _CORRECTORS = 3
@@ -171,52 +172,38 @@ class _NewtonStep:
         mass = self.sign * self.weight * InteriorPoint._alpha(state)
         self.missing = self.equations.missing(state.w, state.bias, mass)
         z = self.sign * (self.equations.margins(state.w) + state.bias)
-        self.residual, self.stiffness = np.empty_like(state.u), np.empty_like(state.u)
-        self.omega = np.empty(n)
+        self.point = BarrierPoint(state.u, state.slack, state.zeta, state.upsilon)
+        self.terms = BarrierEquations(*backend.empty((2, *state.u.shape)))
+        self.omega = backend.empty(n)
         self.total = backend.barrier_terms(
-            curve.gamma,
-            curve.eps,
-            state.u,
-            state.slack,
-            state.zeta,
-            state.upsilon,
-            z,
-            t,
-            self.weight,
-            self.residual,
-            self.stiffness,
-            self.omega,
+            curve, self.point, z, t, self.weight, self.terms, self.omega
         )
         self.equations.factorise(self.omega)
 
     def direction(self, lower: Any, upper: Any) -> _Direction:
         """Towards u·ζ = lower and (U − u)·υ = upper, second-order terms included."""
-        state, backend = self.state, self.backend
-        here = (state.u, state.slack, state.zeta, state.upsilon)
-        pull, (du, dzeta, dupsilon) = np.empty(self.omega.size), np.empty((3, *state.u.shape))
-        terms = (self.residual, self.stiffness, lower, upper)
-        backend.barrier_pull(state.u, state.slack, *terms, self.sign, self.weight, pull)
+        backend, aims = self.backend, BarrierAims(lower, upper)
+        pull, move = backend.empty(self.omega.size), BarrierMove(*backend.empty((3, *lower.shape)))
+        backend.barrier_pull(self.point, self.terms, aims, self.sign, self.weight, pull)
         dw, db = self.equations.solve(*self.missing, pull)
         dz = self.sign * (self.equations.margins(dw) + db)
         reach, first, second = backend.barrier_direction(
-            *here, *terms, dz, self.weight, self.bounded[:, 0], du, dzeta, dupsilon
+            self.point, self.terms, aims, dz, self.weight, self.bounded[:, 0], move
         )
         reach = min(reach, 1.0 / _TO_BOUNDARY)
-        return _Direction(dw, db, du, dzeta, dupsilon, reach, first, second)
+        return _Direction(dw, db, *move, reach, first, second)
 
     def recentred(self, direction: _Direction, lower: Any, upper: Any, goal: float) -> _Direction:
         """A longer step if there is one: products that would stray far from the goal, and so end
         the step early, are aimed back (Gondzio 1996).  Modified: lower, upper."""
-        state = self.state
-        here = (state.u, state.slack, state.zeta, state.upsilon)
         for _ in range(_CORRECTORS):
             if direction.reach >= _LONG:
                 break
             length = min(1.0, _FARTHER * direction.reach + _FARTHER_BY)
-            there = (direction.u, direction.zeta, direction.upsilon)
-            least, most = _LEAST * goal, _MOST * goal
+            move = BarrierMove(direction.u, direction.zeta, direction.upsilon)
+            aims, least, most = BarrierAims(lower, upper), _LEAST * goal, _MOST * goal
             self.backend.barrier_aims(
-                *here, *there, self.bounded[:, 0], length, least, most, lower, upper
+                self.point, move, self.bounded[:, 0], length, least, most, aims
             )
             other = self.direction(lower, upper)
             if other.reach < _LONGER * direction.reach:

@@ -98,7 +98,7 @@ class NormalEquations:
 
     def margins(self, w: Any) -> Any:
         """⟨x_i, w⟩ of every row."""
-        out = np.empty(self.problem.n_rows)
+        out = self.backend.empty(self.problem.n_rows)
         self.backend.margins(self.problem.rows.view, w, out)
         return out
 
@@ -106,7 +106,7 @@ class NormalEquations:
         """Ω = diag(omega); raises ``LinAlgError`` where the matrix has lost its last digits."""
         self.omega = omega
         if self.gram is None:
-            matrix = self._weighted_gram()
+            matrix = self._normal_matrix()
             matrix[np.diag_indices_from(matrix)] += self.scale
         else:
             self.used = np.flatnonzero(omega > 0)
@@ -147,14 +147,14 @@ class NormalEquations:
         full[used] = v
         return (missing_w - self._combine(full)) / self.scale, db
 
-    def _weighted_gram(self) -> Any:
+    def _normal_matrix(self) -> Any:
         """XᵀΩX, in parts that do not depend on the number of threads."""
         n, d = self.problem.rows.shape
         count = max(1, min(_PARTS, n // (_ROWS_PER_FEATURE * d + 1)))
 
         def part(rows: slice) -> Any:
             view = self.problem.rows.part(rows.start, rows.stop)
-            return self.backend.weighted_gram(view, self.omega[rows], d)
+            return self.backend.normal_matrix(view, self.omega[rows], d)
 
         total, *others = self.backend.map(part, self.problem.rows.slices(count))
         for other in others:
@@ -162,6 +162,6 @@ class NormalEquations:
         return total
 
     def _combine(self, coef: Any) -> Any:
-        out = np.zeros(self.problem.n_features)
+        out = self.backend.zeros(self.problem.n_features)
         self.backend.combination(self.problem.rows.view, coef, out)
         return out

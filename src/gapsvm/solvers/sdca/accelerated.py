@@ -18,7 +18,6 @@ most some multiple of (κ/2)‖w − v‖², which is halved when P rose and gro
 
 from __future__ import annotations
 
-import copy
 import math
 from dataclasses import dataclass
 from typing import Any
@@ -28,10 +27,10 @@ import numpy as np
 from gapsvm.backends import Backend
 from gapsvm.problems.linear import Iterate, LinearProblem
 from gapsvm.registry.storable import storable
-from gapsvm.solvers.sdca.serial import SDCA, SDCAState, bias_ratio
+from gapsvm.solvers.sdca.serial import SDCA, SDCAState
 from gapsvm.solvers.trace import Progress
 
-_STEPS = SDCA(blocks=False)
+_STEPS = SDCA(parallel=False)
 """What solves an outer step; threads share its screenings alone."""
 _STIFFNESS = 0.02
 """λ + κ in units of R²/n·√(1 + n/d), R² the mean of ‖x‖²."""
@@ -99,10 +98,7 @@ class AcceleratedSDCA:
     ) -> AcceleratedState:
         inner = SDCA(alpha=self.alpha, bias=self.bias).init(problem, backend, rng)
         outer_step = self._with_proximal_term(problem)
-        ratio, table = bias_ratio(outer_step), inner.table
-        table[2::4] *= problem.lam / outer_step.lam
-        table[1::4] = np.abs(table[2::4]) * (problem.sq_norms + ratio)
-        inner.centre = inner.bias - ratio * float(table[2::4] @ table[::4])
+        inner.weigh(problem.lam / outer_step.lam, outer_step)
         point = _point(problem, inner)
         return AcceleratedState(
             inner, point.copy(), point.copy(), self.inexactness, hint=inner.hint
@@ -136,13 +132,11 @@ class AcceleratedSDCA:
     def _with_proximal_term(self, problem: LinearProblem) -> LinearProblem:
         """The problem of an outer step, as far as steps on α see it: its λ is λ + κ."""
         size = problem.mean_sq_norm + problem.bias_ratio
-        step = copy.copy(problem)
-        if self.kappa is None:
-            n, d = (max(1, count) for count in problem.rows.shape)
-            step.lam = max(problem.lam, _STIFFNESS * size / n * math.sqrt(1.0 + n / d))
-        else:
-            step.lam = problem.lam + self.kappa
-        return step
+        if self.kappa is not None:
+            return problem.with_lam(problem.lam + self.kappa)
+        n, d = (max(1, count) for count in problem.rows.shape)
+        stiff = _STIFFNESS * size / n * math.sqrt(1.0 + n / d)
+        return problem.with_lam(max(problem.lam, stiff))
 
     def _end_step(self, problem: LinearProblem, state: AcceleratedState, kappa: float) -> None:
         """Move the centre if all rows were looked at and are near enough, or have them looked at
@@ -151,38 +145,36 @@ class AcceleratedSDCA:
         if state.gap <= allowed:
             self._move_centre(problem, state, kappa)
         elif inner.position == 0 and state.gap == math.inf:
-            inner.screening |= inner.last_estimate <= _NEGLIGIBLE * allowed
+            inner.screen_if(inner.last_estimate <= _NEGLIGIBLE * allowed)
 
     def _move_centre(self, problem: LinearProblem, state: AcceleratedState, kappa: float) -> None:
         """End an outer step: the centre goes on beyond w, and w goes with it, α stays."""
         inner, lam = state.inner, problem.lam
         point = _point(problem, inner)
-        way = point - state.last
+        move = point - state.last
         objective = _objective(problem, state, kappa)
         if objective > state.objective:
             state.inexactness /= _TIGHTER
         else:
             state.inexactness = min(self.inexactness, _LOOSER * state.inexactness)
-        if objective > state.objective or _dot(state.centre - point, way) > 0:
+        if objective > state.objective or _dot(state.centre - point, move) > 0:
             state.momentum = 1.0
         state.objective = objective
         t = state.momentum
         state.momentum = 0.5 * (1.0 + math.sqrt(1.0 + 4.0 * t * t))
         root = math.sqrt(lam / (lam + kappa))
         beta = min((t - 1.0) / state.momentum, (1.0 - root) / (1.0 + root))
-        centre = point + beta * way
+        centre = point + beta * move
         state.last = point.copy()
         shift = kappa / (lam + kappa) * (centre - state.centre)
-        inner.w += shift[: inner.w.size]
-        if problem.bias == "penalized":
-            inner.bias += math.sqrt(problem.bias_ratio) * float(shift[-1])
-        inner.screened = inner.last_estimate = inner.threshold = math.inf
-        inner.plane, inner.passes = (), 0
+        penalised = problem.bias == "penalized"
+        bias_shift = math.sqrt(problem.bias_ratio) * float(shift[-1]) if penalised else 0.0
+        inner.shift(shift[: inner.w.size], bias_shift)
         state.centre, state.steps = centre, state.steps + 1
 
     def iterate(self, problem: LinearProblem, state: AcceleratedState) -> Iterate:
         inner = state.inner
-        return Iterate(inner.w.copy(), inner.bias, inner.table[::4].copy())
+        return Iterate(inner.w.copy(), inner.bias, inner.alpha.copy())
 
     def progress(self, problem: LinearProblem, state: AcceleratedState) -> Progress:
         return Progress(state.inner.rows_visited, state.hint)
@@ -197,14 +189,13 @@ def _point(problem: LinearProblem, inner: SDCAState) -> Any:
 
 def _objective(problem: LinearProblem, state: AcceleratedState, kappa: float) -> float:
     """P(w) when SDCA has just screened all rows: their losses follow from their Fenchel gaps."""
-    inner, alpha = state.inner, state.inner.table[::4]
+    inner = state.inner
     point, stiff = _point(problem, inner), problem.lam + kappa
-    conjugates = np.sum(problem.weight * problem.loss.curve.conjugate(alpha, problem.t))
     products = _dot(stiff * point - kappa * state.centre, point)
     if problem.bias == "free":
-        products += inner.bias * stiff * float(np.sum(inner.table[2::4] * alpha))
-    losses = state.gap - float(conjugates) / problem.total_weight - products
-    return losses + 0.5 * problem.lam * _dot(point, point)
+        products += inner.bias * stiff * inner.mass
+    losses = state.gap - problem.mean_conjugate(inner.alpha) - products
+    return losses + problem.penalty(inner.w, inner.bias)
 
 
 def _dot(a: Any, b: Any) -> float:

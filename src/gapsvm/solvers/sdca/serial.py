@@ -8,7 +8,8 @@ Rows whose α is held at a bound are dropped on the way (shrinking).  When the g
 fallen to a share of what it was, all rows are screened: one look in the order of memory, which
 costs a fraction of a pass in random order and leaves the rows to any number of threads, finds the
 duality gap and the rows that make it up, and the next passes go over those alone; where they are
-not enough for a while, steps in planes are made between them (``gapsvm.solvers.sdca.planes``).
+not enough for a while, steps in the subspace of the
+last moves are made between them (``gapsvm.solvers.sdca.subspace``).
 A free bias is a constant feature with a proximal term (κ/2)(b − b_k)² whose centre b_k moves to b
 after each pass (Do's idea, on the bias alone), so that Σ s_i σ_i α_i → 0.
 """
@@ -22,14 +23,22 @@ from typing import Any
 import numpy as np
 
 from gapsvm.backends import Backend
-from gapsvm.backends.memory import row_table, zeros
 from gapsvm.problems.linear import Iterate, LinearProblem
 from gapsvm.registry.storable import storable
-from gapsvm.solvers.row_order import FEW, expect_rows, new_order, read_in_blocks
-from gapsvm.solvers.sdca.blocks import measure_overlap, pay, steps_in_blocks, worth_blocks
-from gapsvm.solvers.sdca.planes import step_in_plane
+from gapsvm.solvers.row_order import FEW, expect_rows, new_order, read_in_chunks
+from gapsvm.solvers.sdca import subspace
+from gapsvm.solvers.sdca.parallel import (
+    Ascent,
+    measured_overlap,
+    pay,
+    steps_at_once,
+    steps_one_by_one,
+    worth_threads,
+)
 from gapsvm.solvers.trace import Progress
 from gapsvm.types.curves import FiveNumbers
+from gapsvm.types.steps import LastMoves, Until
+from gapsvm.types.tables import ALPHA, CURVATURE, SIGNED_WEIGHT, TARGET
 
 _NEGLIGIBLE = 0.01
 """A row matters if its gap is above this share of the mean."""
@@ -66,18 +75,53 @@ class SDCAState:
     screened: float = math.inf
     """The gap at the last screening, before the first as it was met in the first pass."""
     hint: float = math.inf
-    in_blocks: bool = False
+    in_parallel: bool = False
     """Several threads step at once, since their steps were found to bear it."""
     overlap: float = math.inf
-    """ρ of their latest rounds, see ``gapsvm.solvers.sdca.blocks``."""
+    """ρ of their latest rounds, see ``gapsvm.solvers.sdca.parallel``."""
     screenings: int = 0
     """Looks at all rows so far, none of them moved."""
     passes: int = 0
     """Over the rows of the last screening."""
-    plane: tuple[Any, ...] = ()
-    """What ``plane_step`` remembers since then; empty: nothing yet."""
-    plane_at: int = 0
+    last_moves: tuple[Any, ...] = ()
+    """What ``subspace_step`` remembers since then; empty: nothing yet."""
+    last_moves_at: int = 0
     """Rows visited when that was."""
+
+    @property
+    def alpha(self) -> Any:
+        return self.table[:, ALPHA]
+
+    @property
+    def mass(self) -> float:
+        """Σ c_i α_i."""
+        return float(np.sum(self.table[:, SIGNED_WEIGHT] * self.alpha))
+
+    def weigh(self, share: float, problem: LinearProblem) -> None:
+        """Go on for a problem whose c_i are ``share`` of what they were; w stays as it is.
+
+        What w is beyond Σ c_i α_i x_i, and the bias beyond its pull, are offsets from now on.
+        """
+        ratio, c = bias_ratio(problem), self.table[:, SIGNED_WEIGHT]
+        c *= share
+        self.table[:, CURVATURE] = np.abs(c) * (problem.sq_norms + ratio)
+        self.centre = self.bias - ratio * float(c @ self.alpha)
+
+    def shift(self, move: Any, bias_move: float) -> None:
+        """Move w and the bias by other offsets; α stays, and what was known of gaps is void."""
+        self.w += move
+        self.bias += bias_move
+        self.screened = self.last_estimate = self.threshold = math.inf
+        self.last_moves, self.passes = (), 0
+
+    def screen_if(self, asked: bool) -> None:
+        """Look at all rows next."""
+        self.screening |= asked
+
+    def ascent(self, ratio: float) -> Ascent:
+        """What the next steps begin with."""
+        rest = (self.w, self.bias, ratio, self.threshold)
+        return Ascent(self.table, self.order, self.kept, *rest)
 
 
 @storable
@@ -103,11 +147,11 @@ class SDCA:
         Visit rows along so many forward streams through memory instead of in a random order; 0:
         at random.  By default for long rows, where memory pays for it and neighbours in the data
         are less alike than in tables of short ones.
-    blocks : bool
+    parallel : bool
         Where the backend has several threads, let them step at once in long passes over narrow
-        data whose blocks hardly overlap; otherwise they share the screenings and certificates
+        data whose parts hardly overlap; otherwise they share the screenings and certificates
         alone, and the steps are those of one thread.
-    planes : bool
+    subspace_steps : bool
         Between passes, go to where D is largest in the plane of this pass's move and the last
         one's (not for the logistic loss).  Where slow directions are left, as in text, that
         halves the number of passes.
@@ -119,15 +163,15 @@ class SDCA:
     bias: float = 0.0
     single: bool = False
     streams: int | None = None
-    blocks: bool = True
-    planes: bool = True
+    parallel: bool = True
+    subspace_steps: bool = True
 
     def init(self, problem: LinearProblem, backend: Backend, rng: np.random.Generator) -> SDCAState:
         ratio = bias_ratio(problem)
         table, w, bias, centre = dual_start(problem, backend, ratio, self.alpha, self.bias)
         if self.single:
             w = w.astype(np.float32)
-        order = _rows_with_weight(problem)
+        order = backend.place(_rows_with_weight(problem))
         first_pass = self.shrinking and self.alpha is None and problem.loss.kind == "margin"
         return SDCAState(
             table=table,
@@ -172,7 +216,7 @@ class SDCA:
 
         def part(first: int) -> tuple[Any, float]:
             last = min(first + size, stop)
-            found = np.empty(last - first, dtype=np.uint32)
+            found = backend.empty(last - first, np.uint32)
             count, gap = backend.screen(
                 problem.rows.view,
                 problem.loss.curve,
@@ -196,7 +240,7 @@ class SDCA:
             return
         state.hint = state.screened = max(0.0, problem.lam * state.gap_sum)
         state.screenings += 1
-        state.plane, state.passes = (), 0
+        state.last_moves, state.passes = (), 0
         state.active, state.threshold, state.screening = state.kept, math.inf, False
         if state.active == 0:  # nobody's gap is above the others'
             state.order = _rows_with_weight(problem)
@@ -209,31 +253,23 @@ class SDCA:
     ) -> None:
         """Up to so many rows, but not beyond the middle or the end of the pass."""
         if state.position == 0:
-            self._plane_step(problem, state, backend, ratio)
+            self._subspace_step(problem, state, backend, ratio)
             new_order(problem, state.order, state.active, state.seed, backend, self.streams)
         middle = (state.active + 1) // 2
         stop = min(state.position + rows, middle if state.position < middle else state.active)
         stop = state.position + expect_rows(problem, state.order[state.position : stop])
-        together = self.blocks and worth_blocks(problem, backend, state.active)
-        if together and math.isinf(state.overlap) and state.position == middle:
-            measure_overlap(problem, state, backend, ratio)
-            state.in_blocks = pay(state.overlap, backend.threads)
-        if together and state.in_blocks:
-            worst, gap = steps_in_blocks(problem, state, backend, stop, ratio)
+        given, start = state.ascent(ratio), state.position
+        together = self.parallel and worth_threads(problem, backend, state.active)
+        if together and math.isinf(state.overlap) and start == middle:
+            state.overlap = measured_overlap(problem, given, backend, start, state.active)
+            state.in_parallel = pay(state.overlap, backend.threads)
+        if together and state.in_parallel:
+            (state.kept, state.bias, worst, gap), state.overlap = steps_at_once(
+                problem, given, backend, start, stop, state.overlap
+            )
         else:
-            state.kept, state.bias, worst, gap = backend.sdca_steps(
-                problem.rows.view,
-                problem.loss.curve,
-                state.table,
-                state.order,
-                state.position,
-                stop,
-                state.kept,
-                state.w,
-                state.bias,
-                ratio,
-                state.threshold,
-                1.0,
+            state.kept, state.bias, worst, gap = steps_one_by_one(
+                problem, given, backend, start, stop
             )
         state.rows_visited += stop - state.position
         state.position = stop
@@ -251,14 +287,14 @@ class SDCA:
         """
         first_pass_done = self.shrinking and state.screened < math.inf
         few = state.position == 0 and 0 < state.active <= min(FEW, problem.n_rows // 2)
-        return few and first_pass_done and not self.streams and not read_in_blocks(problem)
+        return few and first_pass_done and not self.streams and not read_in_chunks(problem)
 
     def _short_passes(
         self, problem: LinearProblem, state: SDCAState, backend: Backend, rows: int, ratio: float
     ) -> None:
         """As many whole passes as so many rows allow, but not beyond the next screening."""
         free, started = problem.bias == "free", state.active
-        rows = min(rows, self._plane_step(problem, state, backend, ratio))
+        rows = min(rows, self._subspace_step(problem, state, backend, ratio))
         state.kept, state.bias, centre, state.worst, state.gap_sum, before, visited = (
             backend.sdca_passes(
                 problem.rows.view,
@@ -272,8 +308,7 @@ class SDCA:
                 state.centre if free else math.nan,
                 ratio,
                 state.threshold,
-                rows,
-                self.recheck * state.screened / problem.lam,
+                Until(rows, self.recheck * state.screened / problem.lam),
             )
         )
         state.rows_visited += visited
@@ -284,13 +319,27 @@ class SDCA:
             state.centre = centre
         self._judge(problem, state)
 
-    def _plane_step(
+    def _subspace_step(
         self, problem: LinearProblem, state: SDCAState, backend: Backend, ratio: float
     ) -> int:
         """Before a pass, where it is due; how many rows may be visited until the next one is."""
-        if self.planes and self.shrinking and isinstance(problem.loss.curve, FiveNumbers):
-            return step_in_plane(problem, state, backend, ratio)
-        return problem.n_rows
+        known = isinstance(problem.loss.curve, FiveNumbers)
+        if not (self.subspace_steps and self.shrinking and known):
+            return problem.n_rows
+        wait = subspace.rows_to_wait(problem, state.screenings, state.passes, state.active)
+        if wait > 0:
+            return wait
+        period, since = subspace.period(problem), state.rows_visited - state.last_moves_at
+        if not state.last_moves:
+            rows = state.order[: state.active]
+            state.last_moves = tuple(subspace.begin(state.table, rows, state.w))
+        elif since >= period:
+            last = LastMoves(*state.last_moves)
+            state.bias = subspace.take_step(problem, state.ascent(ratio), backend, last, since)
+        else:
+            return period - since
+        state.last_moves_at = state.rows_visited
+        return period
 
     @staticmethod
     def _extrapolated(problem: LinearProblem, state: SDCAState, share: float, age: float) -> float:
@@ -304,7 +353,7 @@ class SDCA:
         """Judge the pass, and move the centre of a free bias."""
         state.passes += 1
         self._judge(problem, state)
-        state.in_blocks = state.in_blocks and pay(state.overlap, backend.threads)
+        state.in_parallel = state.in_parallel and pay(state.overlap, backend.threads)
         if problem.bias == "free":
             state.bias, state.centre = 2.0 * state.bias - state.centre, state.bias
 
@@ -343,7 +392,7 @@ class SDCA:
         return state.screened if state.hint == state.screened else math.inf
 
     def iterate(self, problem: LinearProblem, state: SDCAState) -> Iterate:
-        return Iterate(state.w.astype(np.float64), state.bias, state.table[::4].copy())
+        return Iterate(state.w.astype(np.float64), state.bias, state.table[:, ALPHA].copy())
 
     def progress(self, problem: LinearProblem, state: SDCAState) -> Progress:
         return Progress(state.rows_visited, state.hint)
@@ -367,17 +416,17 @@ def dual_start(
     """(table, w, bias, centre of the bias) at zero, or at the best multiple of a given α."""
     problem.refuse_radius("sdca")
     curve = problem.loss.curve
-    table = row_table(problem.n_rows)
+    table = backend.row_table(problem.n_rows)
     if alpha is not None:
-        table[0::4] = np.clip(alpha, curve.lo, curve.hi)
-    table[1::4] = np.abs(problem.scale * problem.weight) * (problem.sq_norms + ratio)
-    table[2::4] = problem.scale * problem.sign * problem.weight
-    table[3::4] = problem.t
-    w = zeros(problem.n_features)
+        table[:, ALPHA] = np.clip(alpha, curve.lo, curve.hi)
+    table[:, CURVATURE] = np.abs(problem.scale * problem.weight) * (problem.sq_norms + ratio)
+    table[:, SIGNED_WEIGHT] = problem.scale * problem.sign * problem.weight
+    table[:, TARGET] = problem.t
+    w = backend.zeros(problem.n_features)
     if alpha is None:
         return table, w, problem.bias_at_zero, problem.bias_at_zero
-    alpha = table[::4]
-    coef = table[2::4] * alpha
+    alpha = table[:, ALPHA]
+    coef = table[:, SIGNED_WEIGHT] * alpha
     backend.combination(problem.rows.view, coef, w)
     shrink = _best_multiple(problem, alpha, w)
     alpha *= shrink

@@ -19,6 +19,8 @@ from gapsvm.solvers.subgradient.balls import (
 )
 from gapsvm.solvers.subgradient.state import MovingWeights
 from gapsvm.solvers.subgradient.steps import Stretch, steps_of
+from gapsvm.types.steps import Averaging, Ball, BiasStep, StepSizes
+from gapsvm.types.tables import PULLS, SIGNED_WEIGHT, TARGET, VISITS
 
 
 @steps_of.register(LinearProblem)
@@ -71,20 +73,22 @@ class LinearSteps:
     def table(self) -> Any:
         problem = self.problem
         table = row_table(problem.n_rows)
-        table[2::4] = problem.sign * problem.weight * (problem.n_rows / problem.total_weight)
-        table[3::4] = problem.t
+        table[:, SIGNED_WEIGHT] = (
+            problem.sign * problem.weight * (problem.n_rows / problem.total_weight)
+        )
+        table[:, TARGET] = problem.t
         return table
 
     def forget_pulls(self, table: Any) -> None:
-        table[0::4] = table[1::4] = 0.0
+        table[:, [VISITS, PULLS]] = 0.0
 
     def count_less(self, table: Any, share: float) -> None:
         """Let the visits so far count for so much.  Modified: table."""
-        table[0::4] *= share
-        table[1::4] *= share
+        table[:, [VISITS, PULLS]] *= share
 
     def take(self, stretch: Stretch, weights: MovingWeights, table: Any, backend: Backend) -> int:
         problem = self.problem
+        ratio = 1.0 if problem.bias == "free" else problem.bias_ratio
         take = backend.subgradient_steps
         if stretch.batch_bias:
             take = backend.batch_bias_steps
@@ -94,18 +98,11 @@ class LinearSteps:
                 problem.loss.curve,
                 table,
                 stretch.batches,
-                stretch.eta,
-                stretch.decay,
-                problem.bias == "penalized",
-                stretch.past,
-                stretch.share,
-                1.0 if problem.bias == "free" else problem.bias_ratio,
-                self._bias_norm(stretch.radius),
-                stretch.radius,
-                stretch.leave_at,
-                weights.v,
-                weights.u,
-                weights.scalars,
+                StepSizes(stretch.eta, stretch.decay),
+                Averaging(stretch.past, stretch.share),
+                BiasStep(ratio, problem.bias == "penalized"),
+                Ball(stretch.radius, self._bias_norm(stretch.radius), stretch.leave_at),
+                weights.arrays,
             )
         )
 
@@ -120,7 +117,7 @@ class LinearSteps:
         return limit_of_bias(radius, self._largest_target, longest)
 
     def iterate(self, point: Any, table: Any) -> Iterate:
-        visits, mass, curve = table[0::4], table[1::4], self.problem.loss.curve
+        visits, mass, curve = table[:, VISITS], table[:, PULLS], self.problem.loss.curve
         mean = mass / np.where(visits > 0, visits, 1.0)
         alpha = np.clip(mean, curve.lo, curve.hi)  # by rounding a mean may leave the box
         return Iterate(point[:-1].copy(), float(point[-1]), alpha, try_combination=True)

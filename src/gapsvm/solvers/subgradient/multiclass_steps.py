@@ -19,6 +19,7 @@ from gapsvm.solvers.subgradient.balls import ball_radius, heaviest_of
 from gapsvm.solvers.subgradient.rules import OptimisticRule
 from gapsvm.solvers.subgradient.state import MovingWeights
 from gapsvm.solvers.subgradient.steps import Stretch, steps_of
+from gapsvm.types.steps import Averaging, Labels, StepSizes, WeightArrays
 
 
 @steps_of.register(MulticlassProblem)
@@ -75,19 +76,14 @@ class MulticlassSteps:
         backend.multiclass_steps(
             problem.rows.view,
             problem.curve,
-            problem.y,
-            problem.weight * (problem.n_rows / problem.total_weight),
+            Labels(problem.y, problem.weight * (problem.n_rows / problem.total_weight)),
             stretch.batches,
-            stretch.eta,
-            stretch.decay,
-            stretch.past,
-            stretch.share,
+            StepSizes(stretch.eta, stretch.decay),
+            Averaging(stretch.past, stretch.share),
             problem.bias_scale,
             stretch.radius,
             table,
-            weights.v.reshape(shape),
-            weights.u.reshape(shape),
-            weights.scalars,
+            WeightArrays(weights.v.reshape(shape), weights.u.reshape(shape), weights.scalars),
         )
         return len(stretch.batches)
 

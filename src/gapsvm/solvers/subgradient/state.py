@@ -13,6 +13,7 @@ import numpy as np
 
 from gapsvm.backends.memory import zeros
 from gapsvm.registry.storable import storable
+from gapsvm.types.steps import WeightArrays
 
 
 @storable
@@ -33,6 +34,11 @@ class MovingWeights:
         v = zeros(size, np.float32 if single else np.float64)
         u = zeros(size if summed else 0)
         return MovingWeights(v, u, np.array([1.0, 0.0, 0.0, 0.0, 1.0, 0.0]))
+
+    @property
+    def arrays(self) -> WeightArrays:
+        """What compiled loops change."""
+        return WeightArrays(self.v, self.u, self.scalars)
 
     @property
     def w(self) -> Any:

@@ -10,12 +10,12 @@ from scipy.linalg.blas import dsyrk
 from gapsvm.backends.numba.jit import kernel
 from gapsvm.types.matrices import CSR, Dense
 
-_BLOCK = 2048  # rows scaled at a time: 2048 × d doubles stay near the cache
+_ROWS = 2048  # rows scaled at a time: 2048 × d doubles stay near the cache
 _DENSE_ENOUGH = 0.5  # above this share of nonzeros BLAS on expanded rows wins over scatter
 
 
 @kernel
-def _scatter_gram(X, omega, first, stop, out):
+def _scatter(X, omega, first, stop, out):
     """out += Σ_i ω_i x_i x_iᵀ over CSR rows first ≤ i < stop, lower triangle only.
 
     Needs indices that increase within a row.  Modified in place: out.
@@ -32,31 +32,31 @@ def _scatter_gram(X, omega, first, stop, out):
 
 
 @kernel
-def _expand(X, omega, first, stop, block):
-    """block = rows first ≤ i < stop of diag(√ω)·X, all values written out.  Modified: block."""
-    block[:] = 0.0
+def _expand(X, omega, first, stop, out):
+    """out = rows first ≤ i < stop of diag(√ω)·X, all values written out.  Modified: out."""
+    out[:] = 0.0
     for i in range(first, stop):
         root = np.sqrt(omega[i])
         for k in range(np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1])):
-            block[i - first, X.indices[k]] = root * X.data[k]
+            out[i - first, X.indices[k]] = root * X.data[k]
 
 
-def weighted_gram(X: Dense | CSR, omega: Any, n_features: int) -> Any:
+def normal_matrix(X: Dense | CSR, omega: Any, n_features: int) -> Any:
     """Xᵀ diag(ω) X in float64, ω ≥ 0; the upper triangle repeats the lower."""
     n = omega.size
     if isinstance(X, CSR) and X.indptr[n] - X.indptr[0] < _DENSE_ENOUGH * n * n_features:
         out = np.zeros((n_features, n_features))
-        _scatter_gram(X, omega, 0, n, out)
+        _scatter(X, omega, 0, n, out)
     else:
         upper = np.zeros((n_features, n_features), order="F")
-        block = np.empty((min(n, _BLOCK), n_features))
-        for first in range(0, n, _BLOCK):
-            stop = min(first + _BLOCK, n)
-            block = block[: stop - first]
+        some = np.empty((min(n, _ROWS), n_features))
+        for first in range(0, n, _ROWS):
+            stop = min(first + _ROWS, n)
+            some = some[: stop - first]
             if isinstance(X, CSR):
-                _expand(X, omega, first, stop, block)
+                _expand(X, omega, first, stop, some)
             else:
-                np.multiply(X.values[first:stop], np.sqrt(omega[first:stop, None]), out=block)
-            upper = dsyrk(1.0, block.T, beta=1.0, c=upper, overwrite_c=True)
+                np.multiply(X.values[first:stop], np.sqrt(omega[first:stop, None]), out=some)
+            upper = dsyrk(1.0, some.T, beta=1.0, c=upper, overwrite_c=True)
         out = upper.T
     return np.tril(out) + np.tril(out, -1).T
