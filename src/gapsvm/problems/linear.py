@@ -239,17 +239,12 @@ class LinearProblem(RowLosses):
 
     def objective(self, w: Any, bias: float, margins: Any) -> float:
         """P(w, b), where ⟨x_i, w⟩ are known."""
-        losses = self._loss_sum(margins, bias) / self.total_weight
+        losses = self.loss_sum(margins, bias) / self.total_weight
         return losses + self.penalty(w, bias)
 
     def penalty(self, w: Any, bias: float) -> float:
         """The last terms of P."""
         return 0.5 * self.lam * self._square(w, bias)
-
-    def mean_conjugate(self, alpha: Any) -> float:
-        """(1/S) Σ s_i φ*(−α_i)."""
-        values = self.weight * self.loss.curve.conjugate(alpha, self.t)
-        return float(np.sum(values)) / self.total_weight
 
     def certify(self, iterate: Iterate, backend: Backend) -> Certificate:
         """P and D of an iterate, from all rows, in float64, w(α) computed afresh.
@@ -282,7 +277,7 @@ class LinearProblem(RowLosses):
         def at(w: Any, bias: float, losses: float) -> Certificate:
             if free:
                 bias = self.best_bias(margins, bias)
-                losses = self._loss_sum(margins, bias)
+                losses = self.loss_sum(margins, bias)
             primal = losses / self.total_weight + self.penalty(w, bias)
             return Certificate(float(primal), float(dual), Iterate(w, bias, alpha))
 

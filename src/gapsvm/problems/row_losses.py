@@ -72,6 +72,11 @@ class RowLosses:
         values = self.loss.curve.value(self.sign * (margins + bias), self.t)
         return float(np.sum(self.weight * values))
 
+    def mean_conjugate(self, alpha: Any) -> float:
+        """(1/S) Σ s_i φ*(−α_i)."""
+        values = self.weight * self.loss.curve.conjugate(alpha, self.t)
+        return float(np.sum(values)) / self.total_weight
+
     def balanced(self, alpha: Any) -> Any:
         """α with Σ c_i α_i = 0: the heavier side is scaled down, which no box forbids."""
         mass = self.sign * self.weight * alpha
