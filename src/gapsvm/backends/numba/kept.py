@@ -2,10 +2,10 @@
 
 Numba's own cache looks only at the file a kernel is written in; a kernel that inlines another
 file's function would survive an edit of that file.  Here the folder carries a hash of every kernel
-source, so any edit means a new folder.  Numba's cache also breaks where a file of it is damaged or
-its folder cannot be written.  Here a file carries a digest of what is in it, and one that is
-missing, cut short, altered, unreadable or not to be written costs a compilation, nothing else.
-``NUMBA_CACHE_DIR`` is honoured.
+source, so any edit means a new folder; a file carries one of the module of a curve of a user's
+own.  Numba's cache also breaks where a file of it is damaged or its folder cannot be written.  Here
+a file carries a digest of what is in it, and one that is missing, cut short, altered, unreadable or
+not to be written costs a compilation, nothing else.  ``NUMBA_CACHE_DIR`` is honoured.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ import hashlib
 import os
 import pickle
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ import numba
 from numba.core.caching import _Cache
 from numba.core.compiler import CompileResult
 from numba.core.serialize import dumps
+from numba.core.types import BaseTuple
 
 from gapsvm.system.atomic import replacing
 
@@ -109,12 +111,30 @@ class KeptCode(_Cache):
 
     def _place(self, signature: Any, codegen: Any) -> tuple[Path | None, bytes]:
         """The file of a signature, for this processor, and what tells it from all others."""
-        key = repr((self._name, str(signature), codegen.magic_tuple())).encode()
+        curves = sorted(set(_curves_of(getattr(signature, "args", signature))))
+        key = repr((self._name, str(signature), curves, codegen.magic_tuple())).encode()
         folder = kept_in() if self._enabled else None
         if folder is None:
             return None, key
         short = self._name.rpartition(".")[2]
         return folder / f"{short}-{hashlib.sha256(key).hexdigest()[:16]}.nbc", key
+
+
+def _curves_of(kinds: Iterable[Any]) -> Iterator[tuple[str, ...]]:
+    """Class, fields and compiled source of each curve among types, groups of arguments included.
+
+    A signature says no more of a curve than the name of its class, which another module may have.
+    """
+    for kind in kinds:
+        if not isinstance(kind, BaseTuple):
+            continue
+        curve = getattr(kind, "instance_class", None)
+        if hasattr(curve, "compiled"):
+            source = find_spec(curve.compiled())
+            content = Path(source.origin).read_bytes() if source and source.origin else b""
+            fields = (f"{curve.__module__}.{curve.__qualname__}", *curve._fields)
+            yield (*fields, hashlib.sha256(content).hexdigest())
+        yield from _curves_of(kind)
 
 
 def _digest(key: bytes, body: bytes) -> bytes:
