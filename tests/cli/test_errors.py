@@ -195,10 +195,10 @@ def test_a_target_that_cannot_be_written_is_noticed_first(
     assert f"no folder {two_classes}" in fit_early(fails, two_classes, option, below_a_file)
     assert "too long" in fit_early(fails, two_classes, option, tmp_path / ("x" * 300))
 
-    def denied(path: Path, **options: Any) -> None:
-        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+    def denied(folder: Path) -> None:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(folder))
 
-    monkeypatch.setattr(Path, "touch", denied)
+    monkeypatch.setattr("gapsvm.system.atomic.NewFile", denied)
     locked = tmp_path / "model"
     no_permission = f"{option}: cannot write {locked}: Permission denied"
     assert no_permission in fit_early(fails, two_classes, option, locked)

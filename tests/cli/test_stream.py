@@ -134,7 +134,8 @@ def test_a_damaged_folder_is_refused(
     indices = np.load(folder / "indices.npy", mmap_mode="r+")
     indices[100] = 77
     indices.flush()
-    assert "column index outside" in fails("fit", folder, "--stream")
+    assert "indices.npy is damaged" in fails("fit", folder, "--stream")
+    assert "column index outside" in fails("fit", folder, "--stream", "--no-verify")
 
 
 def test_more_passes_go_on(streamed: Any, two_classes: Path) -> None:

@@ -4,23 +4,33 @@ from __future__ import annotations
 
 import errno
 import gzip
+import hashlib
 import json
 import os
 import signal
 import subprocess
 import sys
 import tracemalloc
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from problems import matrix, targets
 
+import gapsvm
+from gapsvm.backends import get_backend
 from gapsvm.io import folder as folders
 from gapsvm.io import svmlight
 from gapsvm.io.files import load_data
 from gapsvm.io.folder import FolderError, convert, open_folder
 from gapsvm.io.svmlight import SvmlightError, read_svmlight
+from gapsvm.models.linear import LinearModel
+from gapsvm.rows.matrix import as_rows
+from gapsvm.rows.spectral import sigma2
+from gapsvm.system import checksums
+from gapsvm.system.checksums import confirm
 
 PLAIN = b"1 1:0.5 3:-2\n-1 2:1e-3\n"
 
@@ -84,7 +94,8 @@ def test_plain_npy_files(tmp_path):
         assert loaded.dtype == array.dtype
         np.testing.assert_array_equal(loaded, array)
     names = {file.name for file in (tmp_path / "a").iterdir()}
-    assert names == {"data.npy", "indices.npy", "indptr.npy", "labels.npy", "header.json"}
+    arrays = {f"{name}.npy" for name in ("data", "indices", "indptr", "labels", "checksums")}
+    assert names == {*arrays, "header.json"}
 
 
 def test_rows_without_values(tmp_path):
@@ -207,8 +218,6 @@ def test_nothing_is_copied(tmp_path):
         assert not array.flags.writeable
         assert not array.flags.owndata
         assert isinstance(array.base, np.memmap)
-    from gapsvm.rows.matrix import as_rows
-
     rows = as_rows(X)
     assert rows.note is None
     assert np.shares_memory(rows.view.data, X.data)
@@ -239,13 +248,15 @@ def change_header(folder, **changes):
         place[last] = value
         if value is KeyError:
             del place[last]
+    header["sha256"] = folders._header_digest(header)
     (folder / "header.json").write_text(json.dumps(header))
 
 
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"version": 2}, "newer gapsvm"),
+        ({"version": 3}, "newer gapsvm"),
+        ({"version": 1}, "older gapsvm .* convert it again"),
         ({"version": "1"}, "damaged"),
         ({"format": "other"}, "format is 'other'"),
         ({"format": KeyError}, "damaged"),
@@ -266,7 +277,9 @@ def change_header(folder, **changes):
         ({"arrays__data__dtype": "int32"}, "data must be float32 or float64"),
         ({"arrays__indptr__dtype": "O"}, "indptr must be int32"),
         ({"arrays__data__sha256": 1}, "damaged"),
-        ({"arrays__data__sha256": "0"}, "contents are not those"),
+        ({"arrays__data__sha256": "0"}, "checksums.npy is damaged: it is of another data.npy"),
+        ({"arrays__checksums": KeyError}, "does not list checksums"),
+        ({"arrays__checksums__length": 64}, "checksums.npy has 256 bytes, but 192"),
     ],
 )
 def test_unsound_headers(tmp_path, changes, words):
@@ -297,24 +310,103 @@ def test_damaged_arrays(tmp_path):
     ):
         path.write_bytes(damaged)
         with pytest.raises(FolderError, match=words):
-            open_folder(tmp_path / "a")
+            open_folder(tmp_path / "a", verify=False)
     path.write_bytes(content[:-8] + b"\xff" * 4 + content[-4:])
     with pytest.raises(FolderError, match="contents are not those"):
-        open_folder(tmp_path / "a", verify=True)
+        open_folder(tmp_path / "a")
     path.unlink()
     with pytest.raises(FileNotFoundError, match=r"indptr\.npy"):
         open_folder(tmp_path / "a")
 
 
 def test_indices_are_checked_before_use(tmp_path):
-    from gapsvm.models.linear import LinearModel
-
     convert(PLAIN, tmp_path / "a")
     path = tmp_path / "a" / "indices.npy"
     path.write_bytes(path.read_bytes()[:-4] + b"\xff\xff\xff\x7f")
-    X, _, _ = open_folder(tmp_path / "a")
+    X, _, _ = open_folder(tmp_path / "a", verify=False)
     with pytest.raises(ValueError, match="column index outside"):
         LinearModel(np.ones((1, 3)), [0.0]).predict(X)
+
+
+def flip(path, where):
+    content = bytearray(path.read_bytes())
+    content[where] ^= 1
+    path.write_bytes(content)
+
+
+@pytest.mark.parametrize("name", ["data", "indices", "indptr", "labels", "qid", "checksums"])
+def test_a_flipped_bit_is_found(tmp_path, name):
+    """Two classes became three."""
+    convert(random_text(qid=True), tmp_path / "a")
+    open_folder(tmp_path / "a")
+    flip(tmp_path / "a" / f"{name}.npy", 135)
+    with pytest.raises(FolderError, match=rf"{'checksums' if name == 'checksums' else name}\.npy"):
+        open_folder(tmp_path / "a")
+    if name in ("data", "labels"):
+        open_folder(tmp_path / "a", verify=False)
+
+
+def test_a_changed_header_is_found(tmp_path):
+    convert(PLAIN, tmp_path / "a")
+    path = tmp_path / "a" / "header.json"
+    text = path.read_text()
+    assert text.count("    3\n") == 1  # the number of columns
+    path.write_text(text.replace("    3\n", "    9\n"))
+    with pytest.raises(FolderError, match=r"header\.json is damaged"):
+        open_folder(tmp_path / "a", verify=False)
+
+
+READERS = {
+    "fit": lambda X, y: gapsvm.LinearSVC().fit(X, y),
+    "predict": lambda X, y: MODEL.predict(X),
+    "partial_fit": lambda X, y: gapsvm.OnlineSVC().partial_fit(X, y, classes=[0, 1, 2]),
+    "online fit": lambda X, y: gapsvm.OnlineSVC().fit(X, y),
+    "model": lambda X, y: LinearModel(np.ones((1, 30)), [0.0]).predict(X),
+    "spectral": lambda X, y: sigma2(as_rows(X), get_backend()),
+}
+MODEL = gapsvm.LinearSVC().fit(matrix(40, 30), targets(matrix(40, 30), "margin"))
+
+
+@pytest.mark.parametrize("name", ["data", "indices"])
+@pytest.mark.parametrize("reader", READERS)
+def test_large_arrays_are_checked_when_they_are_read(tmp_path, monkeypatch, reader, name):
+    monkeypatch.setattr(folders, "_SMALL", 0)
+    monkeypatch.setattr(checksums, "CHUNK", 1000)
+    monkeypatch.setattr("gapsvm.rows.matrix._VALUES_PER_READ", 100)
+    convert(random_text(), tmp_path / "a")
+    hashed = []
+    X, y, _ = open_folder(tmp_path / "a")
+
+    def counted(contents):
+        hashed.append(contents)
+        return hashlib.sha256(contents)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(checksums, "hashlib", SimpleNamespace(sha256=counted))
+        for _ in range(2):  # once each
+            READERS[reader](X, y)
+            assert len(hashed) == -(-X.data.nbytes // 1000) + -(-X.indices.nbytes // 1000)
+    flip(tmp_path / "a" / f"{name}.npy", 128 + 2500)
+    X, y, _ = open_folder(tmp_path / "a")
+    complaint = rf"{name}\.npy is damaged: .* between bytes 2000 and 3000"
+    with pytest.raises(ValueError, match=complaint):
+        READERS[reader](X, y)
+    X, y, _ = open_folder(tmp_path / "a", verify=False)
+    confirm(X.data)
+
+
+def test_a_part_is_checked_alone(tmp_path, monkeypatch):
+    monkeypatch.setattr(folders, "_SMALL", 0)
+    monkeypatch.setattr(checksums, "CHUNK", 1000)
+    convert(random_text(), tmp_path / "a")
+    flip(tmp_path / "a" / "data.npy", 128 + 2500)
+    data = open_folder(tmp_path / "a").X.data
+    confirm(data[:500])
+    confirm(data[750:])
+    confirm(data[:0])
+    for part in (data[499:501], data[::2]):
+        with pytest.raises(ValueError, match="between bytes 2000 and 3000"):
+            confirm(part)
 
 
 def test_no_folder_of_ours(tmp_path):

@@ -131,6 +131,10 @@ HeaderOption = Annotated[
         help="Whether .csv and .tsv text begins with a line of names.",
     ),
 ]
+NoVerifyOption = Annotated[
+    bool,
+    typer.Option("--no-verify", help="Do not compare a converted folder with its checksums."),
+]
 LossOption = Annotated[
     LossName,
     typer.Option(
@@ -298,6 +302,7 @@ def fit(
     dtype: Annotated[Precision, typer.Option(help="Type of the values in memory.")] = "float32",
     label: LabelOption = None,
     header: HeaderOption = None,
+    no_verify: NoVerifyOption = False,
     n_features: Annotated[
         int | None,
         typer.Option(
@@ -418,6 +423,7 @@ def fit(
                     threads=threads,
                     single=dtype == "float32",
                     n_features=n_features,
+                    verify=not no_verify,
                     as_json=json,
                 )
             )
@@ -476,6 +482,7 @@ def fit(
         single=dtype == "float32",
         label=label,
         header=header,
+        verify=not no_verify,
         n_features=n_features,
     )
     raise typer.Exit(run_fit(request))
@@ -493,6 +500,7 @@ def predict(
     ] = False,
     label: LabelOption = None,
     header: HeaderOption = None,
+    no_verify: NoVerifyOption = False,
     no_label: Annotated[
         bool, typer.Option("--no-label", help="The table has no label column, only features.")
     ] = False,
@@ -502,7 +510,7 @@ def predict(
     """Predict the rows of a file, and count what is right where labels are there."""
     from gapsvm.cli.predict import run_predict
 
-    run_predict(model, data, output, scores, json, threads, label, no_label, header)
+    run_predict(model, data, output, scores, json, threads, label, no_label, header, not no_verify)
 
 
 @app.command()
@@ -511,12 +519,13 @@ def inspect(
     threads: ReadingThreads = CORES,
     label: LabelOption = None,
     header: HeaderOption = None,
+    no_verify: NoVerifyOption = False,
     json: JsonOption = False,
 ) -> None:
     """Say what is in a file: sizes, sparsity, labels, norms, σ² and the batch size worth using."""
     from gapsvm.cli.inspect import run_inspect
 
-    run_inspect(data, json, threads, label, header)
+    run_inspect(data, json, threads, label, header, not no_verify)
 
 
 @app.command()
@@ -540,6 +549,7 @@ def path(
     ] = None,
     label: LabelOption = None,
     header: HeaderOption = None,
+    no_verify: NoVerifyOption = False,
     threads: ReadingThreads = CORES,
     json: JsonOption = False,
 ) -> None:
@@ -548,7 +558,7 @@ def path(
 
     lams = lam or None
     certified = run_path(
-        data, lams, n_lams, loss, gap, intercept, test, threads, label, header, json
+        data, lams, n_lams, loss, gap, intercept, test, threads, label, header, not no_verify, json
     )
     raise typer.Exit(0 if certified else 2)
 

@@ -12,7 +12,7 @@ from gapsvm.io.tables import SUFFIXES, TEXT_SUFFIXES, is_table, is_text_table
 from gapsvm.models.liblinear import write_liblinear
 from gapsvm.models.linear import LinearModel
 from gapsvm.models.native import write_native
-from gapsvm.system.atomic import replacing, temporary_neighbour
+from gapsvm.system.atomic import check_can_write, replacing
 
 
 def label_column(label: str | None, *data: Path | None) -> str | int | None:
@@ -29,6 +29,12 @@ def check_header(header: bool | None, *data: Path | None) -> None:
     if header is not None and not any(path is not None and is_text_table(path) for path in data):
         option = "--header" if header else "--no-header"
         raise ValueError(f"{option} is for tables ({', '.join(TEXT_SUFFIXES)}), not for {data[0]}")
+
+
+def check_verify(verify: bool, *data: Path | None) -> None:
+    """``--no-verify`` says something only of converted folders."""
+    if not verify and not any(path is not None and path.is_dir() for path in data):
+        raise ValueError(f"--no-verify is for converted folders, not for {data[0]}")
 
 
 def check_target(path: Path | None, option: str, *, stream: bool = False) -> None:
@@ -127,9 +133,5 @@ def _why_not(path: Path, stream: bool) -> str | None:
     path = followed(path)
     if not path.parent.is_dir():
         return f"there is no folder {path.parent}"
-    attempt = temporary_neighbour(path)
-    try:
-        attempt.touch(exist_ok=False)
-    finally:
-        attempt.unlink(missing_ok=True)
+    check_can_write(path)
     return None

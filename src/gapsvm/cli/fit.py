@@ -19,6 +19,7 @@ from gapsvm.backends import get_backend
 from gapsvm.cli.files import (
     check_header,
     check_target,
+    check_verify,
     followed,
     is_stream,
     label_column,
@@ -75,6 +76,7 @@ class FitRequest:
     single: bool
     label: str | None
     header: bool | None
+    verify: bool
     n_features: int | None
 
 
@@ -86,6 +88,7 @@ def run_fit(request: FitRequest) -> int:
     check_header(request.header, request.data)
     if request.as_json or request.model is None:
         require_output("--model FILE keeps the model, without --json")
+    check_verify(request.verify, request.data)
     _check_files(request)
     started = time.perf_counter()
     X, y, names, label = load_data(
@@ -94,6 +97,7 @@ def run_fit(request: FitRequest) -> int:
         n_features=request.n_features,
         label=column,
         header=request.header,
+        verify=request.verify,
         threads=request.threads,
     )
     read_seconds = time.perf_counter() - started

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from gapsvm.backends import get_backend
-from gapsvm.cli.files import check_header, label_column
+from gapsvm.cli.files import check_header, check_verify, label_column
 from gapsvm.cli.output import Cell, print_json, require_output, say, show_facts
 from gapsvm.cli.streams import is_terminal, spelled
 from gapsvm.io.files import load_data
@@ -26,13 +26,14 @@ _FLAT = 1.02  # β_b/b this close to its limit σ²: nothing more to see
 
 
 def run_inspect(
-    data: Path, as_json: bool, threads: int, label: str | None, header: bool | None
+    data: Path, as_json: bool, threads: int, label: str | None, header: bool | None, verify: bool
 ) -> None:
     """Sizes, sparsity, labels and norms; how much rows interact, hence how large a batch may be."""
     require_output("send it to a file")
     column = label_column(label, data)
     check_header(header, data)
-    X, y, *_ = load_data(data, threads=threads, label=column, header=header)
+    check_verify(verify, data)
+    X, y, *_ = load_data(data, threads=threads, label=column, header=header, verify=verify)
     rows = checked_rows(X, get_backend())
     facts = describe(rows, y)
     with _waiting("σ²: a few passes over the data"):

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gapsvm.cli.files import check_header, label_column
+from gapsvm.cli.files import check_header, check_verify, label_column
 from gapsvm.cli.output import Exact, note, print_json, require_output, show_columns
 from gapsvm.io.files import load_data
 from gapsvm.io.matching import Expected, Matched, load_matching
@@ -27,16 +27,19 @@ def run_path(
     threads: int,
     label: str | None,
     header: bool | None,
+    verify: bool,
     as_json: bool,
 ) -> bool:
     """Print the path as a table or as JSON; returns whether every point is certified."""
     require_output("send it to a file")
     column = label_column(label, data, test)
     check_header(header, data, test)
+    check_verify(verify, data, test)
     X, y, names, named_label = load_data(
         data,
         label=column if is_table(data) else None,
         header=header if is_text_table(data) else None,
+        verify=verify,
         threads=threads,
     )
     classes = np.unique(y) if get_loss(loss).kind == "margin" else None
@@ -50,6 +53,7 @@ def run_path(
             expected,
             label=column if is_table(test) else None,
             header=header if is_text_table(test) else None,
+            verify=verify,
             threads=threads,
         )
         if held_out.y is None:

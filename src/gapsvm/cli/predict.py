@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gapsvm.cli.files import check_header, check_target, label_column, write_text
+from gapsvm.cli.files import check_header, check_target, check_verify, label_column, write_text
 from gapsvm.cli.output import note, print_data, print_json, require_output, say
 from gapsvm.io.matching import Expected, load_matching
 from gapsvm.io.tables import is_table
@@ -25,10 +25,12 @@ def run_predict(
     label: str | None,
     no_label: bool,
     header: bool | None,
+    verify: bool,
 ) -> None:
     """Predict every row of ``data``; the quality goes to standard error (or into the JSON)."""
     column = label_column(label, data)
     check_header(header, data)
+    check_verify(verify, data)
     if no_label and (label is not None or not is_table(data)):
         raise ValueError("--no-label is for tables, and in place of --label")
     if output is None or as_json:
@@ -41,6 +43,7 @@ def run_predict(
         label=column,
         no_label=no_label,
         header=header,
+        verify=verify,
         threads=threads,
     )
     note(notes)

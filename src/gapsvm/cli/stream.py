@@ -14,7 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from gapsvm.cli.files import check_target, followed, writer
+from gapsvm.cli.files import check_target, check_verify, followed, writer
 from gapsvm.cli.fit import BUDGET_ENDED, CERTIFIED, _check_liblinear
 from gapsvm.cli.output import (
     Cell,
@@ -34,6 +34,7 @@ from gapsvm.models.liblinear import write_liblinear
 from gapsvm.models.linear import LinearModel
 from gapsvm.problems.linear import Bias
 from gapsvm.solvers.loop import deferred_interrupt
+from gapsvm.system.checksums import confirm
 from gapsvm.training.label_runs import LabelRuns, describe_run
 from gapsvm.training.online import OnlineLearner
 
@@ -114,6 +115,7 @@ class StreamRequest:
     threads: int
     single: bool
     n_features: int | None
+    verify: bool
     as_json: bool
 
 
@@ -189,6 +191,7 @@ def _check(request: StreamRequest, source: _Text | _Folder) -> None:
     if source.is_pipe and request.classes is None and get_loss(request.loss).kind == "margin":
         raise ValueError(f"{request.data} is a pipe: declare the labels, as --classes=1,-1")
     check_target(request.model, "--model")
+    check_verify(request.verify, request.data)
     if request.model is not None and followed(request.model) == followed(request.data):
         raise ValueError(f"--model: {request.model} is named twice; it would be overwritten")
 
@@ -239,7 +242,7 @@ class _Folder:
     is_pipe = False
 
     def __init__(self, request: StreamRequest) -> None:
-        self.X, self.y, _ = open_folder(request.data)
+        self.X, self.y, _ = open_folder(request.data, verify=request.verify)
         if request.n_features is not None and request.n_features < self.X.shape[1]:
             raise ValueError(
                 f"{request.data} has {self.X.shape[1]} features, but {request.n_features} "
@@ -258,7 +261,10 @@ class _Folder:
         while first < n:
             last = int(np.searchsorted(ends, int(ends[first]) + _VALUES, "right")) - 1
             last = min(n, max(first + 1, last))
-            yield everything.rows(first, last)
+            piece = everything.rows(first, last)
+            confirm(piece.values)
+            confirm(piece.indices)
+            yield piece
             self.done, first = int(ends[last]), last
 
     def width_of(self, piece: Piece) -> int:

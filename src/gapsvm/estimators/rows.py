@@ -9,6 +9,7 @@ import scipy.sparse as sp
 from sklearn.utils.validation import validate_data
 
 from gapsvm.backends.structure import as_csr, check_structure
+from gapsvm.system.checksums import confirm
 
 FLOATS = [np.float64, np.float32]
 
@@ -32,6 +33,8 @@ def rows_to_predict(estimator: Any, X: Any) -> Any:
     """Rows for a product by SciPy, which does not look where indices point."""
     X = _converted(X)
     if sp.issparse(X):
+        confirm(X.indices)
+        confirm(X.data)
         check_structure(X)
     return validate_data(estimator, X, accept_sparse="csr", dtype=FLOATS, reset=False)
 

@@ -33,6 +33,7 @@ def load_data(
     zero_based: bool | Literal["auto"] = "auto",
     label: str | int | None = None,
     header: bool | None = None,
+    verify: bool = True,
     threads: int = 1,
 ) -> LoadedData:
     """Read rows and labels from a folder, a table or svmlight text.
@@ -50,10 +51,12 @@ def load_data(
         For svmlight text; see `read_svmlight`.
     label, header
         For tables; see `read_table`.
+    verify
+        For folders; see `open_folder`.
     """
     path = Path(path)
     if path.is_dir():
-        data = LoadedData(*open_folder(path)[:2])
+        data = LoadedData(*open_folder(path, verify=verify)[:2])
         if n_features is not None and data.X.shape[1] < n_features:
             data.X.resize((data.X.shape[0], n_features))  # a wider shape over the same arrays
     elif is_table(path):

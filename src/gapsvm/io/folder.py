@@ -2,7 +2,8 @@
 
 A folder holds the arrays of a CSR matrix and its labels as plain .npy files (``data``, ``indices``,
 ``indptr``, ``labels`` and, for ranking, ``qid``) and ``header.json``, which says what they must be.
-Any program that reads .npy files can read them.
+Any program that reads .npy files can read them.  ``checksums`` are those of the chunks of all of
+them, one after the other, so that a chunk can be checked when it is first read.
 """
 
 from __future__ import annotations
@@ -23,15 +24,28 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from gapsvm.io.svmlight import Block, Source, SvmlightError, SvmlightReader
-from gapsvm.system.atomic import temporary_neighbour
+from gapsvm.system.atomic import NewFile, about, check_can_write, temporary_neighbour
+from gapsvm.system.checksums import (
+    DIGEST,
+    Chunks,
+    DamagedError,
+    RunningDigests,
+    attach,
+    confirm,
+    count_chunks,
+)
+from gapsvm.system.regular import open_regular
 
 FORMAT = "gapsvm folder"
-VERSION = 1
+VERSION = 2
 
 _HEADER_NAME = "header.json"
+_CHECKSUMS = "checksums"
 _HEADER_LIMIT = 1 << 16  # bytes of header.json
 _NPY_START = 128  # bytes before the numbers of an .npy file
 _VALUES_PER_COPY = 1 << 20
+_SMALL = 1 << 26
+"""Bytes of an array that is checked at once, whoever reads it later."""
 _LAST_INT32 = np.iinfo(np.int32).max
 _DTYPES = {
     "data": ("float32", "float64"),
@@ -39,7 +53,10 @@ _DTYPES = {
     "indptr": ("int32", "int64"),
     "labels": ("float64",),
     "qid": ("int64",),
+    _CHECKSUMS: ("uint8",),
 }
+_OF_ROWS = ("indptr", "labels", "qid")
+"""Short beside what the rows hold, and read at once: checked at once."""
 
 
 class FolderError(ValueError):
@@ -104,27 +121,30 @@ def convert(
         Naming ``folder``: it exists, the disk is full, ...
     """
     folder = Path(folder)
+    if folder.exists():
+        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(folder))
+    check_can_write(folder)
     reader = SvmlightReader(
         source, n_features=n_features, dtype=dtype, zero_based=zero_based, threads=threads
     )
-    with _appearing(folder) as temporary, ExitStack() as stack:
-        arrays = _Arrays(temporary, reader, stack)
+    with _naming(folder), ExitStack() as stack:
+        arrays = _Arrays(folder.parent, reader, stack)
         for block in reader:
             arrays.append(block)
             if progress is not None:
                 progress(reader.file_bytes_read, reader.file_bytes)
         shape, entries = arrays.finish()
-        header = {"format": FORMAT, "version": VERSION, "shape": shape, "arrays": entries}
-        with open(temporary / _HEADER_NAME, "xb") as file:
-            file.write(json.dumps(header, indent=2).encode() + b"\n")
-            _sync(file)
+        files = {f"{name}.npy": array.file for name, array in arrays.arrays.items()}
+        files[_HEADER_NAME] = _header_file(folder.parent, shape, entries, stack)
+        _appear(folder, files)
     return FolderInfo(
         folder, *shape, entries["data"]["length"], entries["data"]["dtype"], "qid" in entries
     )
 
 
-def open_folder(folder: str | os.PathLike[str], *, verify: bool = False) -> FolderData:
-    """Map a folder made by `convert`: nothing is read until it is needed, nothing copied.
+def open_folder(folder: str | os.PathLike[str], *, verify: bool = True) -> FolderData:
+    """Map a folder made by `convert`: large arrays are not read until they are needed, and nothing
+    is copied.
 
     The header is checked against the sizes of the files before they are mapped; the arrays are
     read-only.  Indices are taken on trust here and checked by whoever computes with them
@@ -133,7 +153,8 @@ def open_folder(folder: str | os.PathLike[str], *, verify: bool = False) -> Fold
     Parameters
     ----------
     verify
-        Compare each file with its SHA-256 as well.
+        Compare contents with their SHA-256: labels and whatever is small at once, large arrays a
+        chunk at a time, when gapsvm first reads it.
 
     Raises
     ------
@@ -142,7 +163,11 @@ def open_folder(folder: str | os.PathLike[str], *, verify: bool = False) -> Fold
     """
     folder = Path(folder)
     (n_rows, n_features), entries = _read_header(folder)
-    arrays = {name: _mapped(folder, name, entry, verify) for name, entry in entries.items()}
+    maps = {name: _mapped(folder, name, entry) for name, entry in entries.items()}
+    checksums = maps.pop(_CHECKSUMS)
+    if verify:
+        _attach_checksums(folder, maps, entries, checksums)
+    arrays = {name: mapped.view(np.ndarray) for name, mapped in maps.items()}
     data, indices, indptr, y = (arrays[name] for name in ("data", "indices", "indptr", "labels"))
     qid = arrays.get("qid")
     for name, expected in (
@@ -168,42 +193,65 @@ def open_folder(folder: str | os.PathLike[str], *, verify: bool = False) -> Fold
 
 
 @contextmanager
-def _appearing(folder: Path) -> Iterator[Path]:
-    """A new folder that gets its name when the block ends well, and vanishes if it does not."""
-    if folder.exists():
-        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(folder))
-    temporary = temporary_neighbour(folder)
+def _naming(folder: Path) -> Iterator[None]:
+    """A full disk's error names no file."""
     try:
-        temporary.mkdir()
-        yield temporary
-        os.rename(temporary, folder)
+        yield
     except OSError as error:
-        if error.filename is None or str(error.filename).startswith(str(temporary)):
-            error.filename = str(folder)  # a full disk's error names no file
+        error.filename = error.filename or str(folder)
         raise
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _header_file(
+    place: Path, shape: tuple[int, int], entries: dict[str, dict[str, Any]], stack: ExitStack
+) -> NewFile:
+    header = {"format": FORMAT, "version": VERSION, "shape": shape, "arrays": entries}
+    header["sha256"] = _header_digest(header)
+    file = NewFile(place)
+    stack.callback(file.close)
+    file.stream.write(json.dumps(header, indent=2).encode() + b"\n")
+    file.settle()
+    return file
+
+
+def _header_digest(header: dict[str, Any]) -> str:
+    """Of all that the header says otherwise, however it is laid out."""
+    said = {name: value for name, value in header.items() if name != "sha256"}
+    return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
+
+
+def _appear(folder: Path, files: dict[str, NewFile]) -> None:
+    """A folder of these files, which are on the disk already, or none."""
+    with about(folder):
+        temporary = temporary_neighbour(folder)
+        try:
+            temporary.mkdir()
+            for name, file in files.items():
+                file.appear(temporary / name)
+            os.rename(temporary, folder)
+        finally:
+            shutil.rmtree(temporary, ignore_errors=True)
 
 
 class _Arrays:
     """The arrays of a folder as they grow."""
 
-    def __init__(self, folder: Path, reader: SvmlightReader, stack: ExitStack) -> None:
+    def __init__(self, place: Path, reader: SvmlightReader, stack: ExitStack) -> None:
         self.reader = reader
         self.n_rows = 0
         self.has_qid: bool | None = None
-        self._folder = folder
+        self._place = place
         self._stack = stack
         self.arrays = {
-            "data": self._new("data", reader.dtype),
-            "indices": self._new("indices", np.dtype(np.int32)),
-            "indptr": self._new("indptr", np.dtype(np.int32)),
-            "labels": self._new("labels", np.dtype(np.float64)),
+            "data": self._new(reader.dtype),
+            "indices": self._new(np.dtype(np.int32)),
+            "indptr": self._new(np.dtype(np.int32)),
+            "labels": self._new(np.dtype(np.float64)),
         }
         self.arrays["indptr"].append(np.zeros(1, dtype=np.int32))
 
-    def _new(self, name: str, dtype: np.dtype) -> _GrowingArray:
-        array = _GrowingArray(self._folder / f"{name}.npy", dtype)
+    def _new(self, dtype: np.dtype) -> _GrowingArray:
+        array = _GrowingArray(self._place, dtype)
         self._stack.callback(array.close)
         return array
 
@@ -229,7 +277,7 @@ class _Arrays:
         if self.has_qid is None:
             self.has_qid = bool(present[0])
             if self.has_qid:
-                self.arrays["qid"] = self._new("qid", np.dtype(np.int64))
+                self.arrays["qid"] = self._new(np.dtype(np.int64))
         odd_one = np.flatnonzero(present != self.has_qid)
         if odd_one.size:
             raise SvmlightError(
@@ -248,24 +296,27 @@ class _Arrays:
             index_dtype = np.dtype(np.int64)
         for name in ("indices", "indptr"):
             arrays[name].widen(index_dtype)
+        digests = b"".join(array.digests.digests() for array in arrays.values())
+        arrays[_CHECKSUMS] = self._new(np.dtype(np.uint8))
+        arrays[_CHECKSUMS].append(np.frombuffer(digests, np.uint8))
         return (self.n_rows, n_features), {name: array.finish() for name, array in arrays.items()}
 
 
 class _GrowingArray:
     """A one-dimensional .npy file that is written from front to back."""
 
-    def __init__(self, path: Path, dtype: np.dtype) -> None:
-        self.path = path
+    def __init__(self, place: Path, dtype: np.dtype) -> None:
         self.dtype = dtype
         self.length = 0
-        self._digest = hashlib.sha256()
-        self._file = open(path, "xb+")  # noqa: SIM115, the owner closes it
-        self._file.write(bytes(_NPY_START))
+        self.digests = RunningDigests()
+        self._place = place
+        self.file = NewFile(place)
+        self.file.stream.write(bytes(_NPY_START))
 
     def append(self, values: np.ndarray) -> None:
         contents = np.ascontiguousarray(values, dtype=self.dtype).view(np.uint8).data
-        self._file.write(contents)
-        self._digest.update(contents)
+        self.file.stream.write(contents)
+        self.digests.update(contents)
         self.length += values.size
 
     def widen(self, dtype: np.dtype) -> None:
@@ -275,35 +326,29 @@ class _GrowingArray:
 
     def rewrite(self, dtype: np.dtype, shift: int) -> None:
         """Write everything again as ``dtype`` with ``shift`` added, a little at a time."""
-        copy = _GrowingArray(self.path.with_suffix(".new"), dtype)
+        copy = _GrowingArray(self._place, dtype)
         try:
-            self._file.seek(_NPY_START)
-            while (values := np.fromfile(self._file, self.dtype, _VALUES_PER_COPY)).size:
+            self.file.stream.seek(_NPY_START)
+            while (values := np.fromfile(self.file.stream, self.dtype, _VALUES_PER_COPY)).size:
                 copy.append(values.astype(dtype) + dtype.type(shift))
-            os.replace(copy.path, self.path)
-            self.dtype, self._digest = dtype, copy._digest
-            self._file, copy._file = copy._file, self._file
+            self.dtype, self.digests = dtype, copy.digests
+            self.file, copy.file = copy.file, self.file
         finally:
             copy.close()
 
     def finish(self) -> dict[str, Any]:
         """Complete the file and say what is in it."""
-        self._file.seek(0)
-        self._file.write(_npy_start(self.dtype, self.length))
-        _sync(self._file)
+        self.file.stream.seek(0)
+        self.file.stream.write(_npy_start(self.dtype, self.length))
+        self.file.settle()
         return {
             "dtype": self.dtype.name,
             "length": self.length,
-            "sha256": self._digest.hexdigest(),
+            "sha256": hashlib.sha256(self.digests.digests()).hexdigest(),
         }
 
     def close(self) -> None:
-        self._file.close()
-
-
-def _sync(file: Any) -> None:
-    file.flush()
-    os.fsync(file.fileno())
+        self.file.close()
 
 
 def _npy_start(dtype: np.dtype, length: int) -> bytes:
@@ -323,15 +368,18 @@ def _read_header(folder: Path) -> tuple[tuple[int, int], dict[str, dict[str, Any
         raise FileNotFoundError(errno.ENOENT, "no such folder", str(folder))
     if not path.is_file():
         raise FolderError(f"{folder} is not a gapsvm folder: it has no {_HEADER_NAME}")
-    with open(path, "rb") as file:
+    with open_regular(path) as file:
         text = file.read(_HEADER_LIMIT + 1)
     try:
         header = json.loads(text)
         if header["format"] != FORMAT:
             raise FolderError(f"{path}: the format is {header['format']!r}, not {FORMAT!r}")
         version = _natural(header["version"])
-        if version > VERSION:
-            raise FolderError(f"{folder} was written by a newer gapsvm (version {version})")
+        if version != VERSION:
+            age = "a newer" if version > VERSION else "an older"
+            raise FolderError(
+                f"{folder} was written by {age} gapsvm (version {version}): convert it again"
+            )
         n_rows, n_features = map(_natural, header["shape"])
         entries = {name: header["arrays"][name] for name in _DTYPES if name in header["arrays"]}
         missing = [name for name in _DTYPES if name not in entries and name != "qid"]
@@ -343,6 +391,8 @@ def _read_header(folder: Path) -> tuple[tuple[int, int], dict[str, dict[str, Any
                 raise FolderError(f"{path}: {name} must be {' or '.join(_DTYPES[name])}")
             if not isinstance(entry["sha256"], str):
                 raise TypeError
+        if header["sha256"] != _header_digest(header):
+            raise FolderError(f"{path} is damaged: its contents are not those that were written")
     except FolderError:
         raise
     except (ValueError, KeyError, TypeError, RecursionError) as error:
@@ -359,16 +409,37 @@ def _natural(number: Any) -> int:
     return number
 
 
-def _mapped(folder: Path, name: str, entry: dict[str, Any], verify: bool) -> np.ndarray:
+def _mapped(folder: Path, name: str, entry: dict[str, Any]) -> np.memmap:
     path, dtype, length = folder / f"{name}.npy", np.dtype(entry["dtype"]), entry["length"]
     expected = _NPY_START + length * dtype.itemsize
-    with open(path, "rb") as file:
+    with open_regular(path) as file:
         size = os.fstat(file.fileno()).st_size
         if size != expected:
             raise FolderError(f"{path} has {size} bytes, but {expected} according to the header")
         if file.read(_NPY_START) != _npy_start(dtype, length):
             raise FolderError(f"{path} does not start as an array of {length} {dtype} does")
-        if verify and hashlib.file_digest(file, "sha256").hexdigest() != entry["sha256"]:
-            raise FolderError(f"{path} is damaged: its contents are not those that were written")
-        mapped = np.memmap(file, dtype, "r", offset=_NPY_START, shape=(length,))
-    return mapped.view(np.ndarray)
+        return np.memmap(file, dtype, "r", offset=_NPY_START, shape=(length,))
+
+
+def _attach_checksums(
+    folder: Path,
+    maps: dict[str, np.memmap],
+    entries: dict[str, dict[str, Any]],
+    checksums: np.memmap,
+) -> None:
+    """Check what is to be checked at once, and have the rest checked as it is read."""
+    expected = DIGEST * sum(count_chunks(mapped.nbytes) for mapped in maps.values())
+    if checksums.size != expected:
+        raise FolderError(f"{folder}: {_CHECKSUMS} has {checksums.size} numbers, not {expected}")
+    digests = checksums.tobytes()
+    for name, mapped in maps.items():
+        end = DIGEST * count_chunks(mapped.nbytes)
+        mine, digests = digests[:end], digests[end:]
+        if hashlib.sha256(mine).hexdigest() != entries[name]["sha256"]:
+            raise FolderError(f"{folder / _CHECKSUMS}.npy is damaged: it is of another {name}.npy")
+        attach(mapped, Chunks(folder / f"{name}.npy", mine))
+        if name in _OF_ROWS or mapped.nbytes <= _SMALL:
+            try:
+                confirm(mapped)
+            except DamagedError as error:
+                raise FolderError(str(error)) from None

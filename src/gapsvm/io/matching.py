@@ -43,6 +43,7 @@ def load_matching(
     label: str | int | None = None,
     no_label: bool = False,
     header: bool | None = None,
+    verify: bool = True,
     threads: int = 1,
 ) -> Matched:
     """Read any data for a model; a table's columns go by name where both have names.
@@ -55,9 +56,11 @@ def load_matching(
         The table has none, or it does not matter.
     header
         See `gapsvm.io.tables.read_table`.
+    verify
+        See `gapsvm.io.folder.open_folder`.
     """
     if not is_table(path):
-        X, y, *_ = load_data(path, n_features=expected.n_features, threads=threads)
+        X, y, *_ = load_data(path, n_features=expected.n_features, verify=verify, threads=threads)
         return Matched(X, y, [_by_position(path)] if expected.names is not None else [])
     hint = expected.label if label is None and not isinstance(expected.label, str) else label
     table = open_table(path, header=header, label=hint, known=expected.names or ())

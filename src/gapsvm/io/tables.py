@@ -13,6 +13,7 @@ import numpy as np
 
 from gapsvm.io.header import TableError as TableError
 from gapsvm.io.header import has_names
+from gapsvm.system.regular import check_regular
 
 TEXT_SUFFIXES = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 SUFFIXES = (*TEXT_SUFFIXES, ".parquet")
@@ -103,7 +104,7 @@ def open_table(
         raise ImportError(
             f"polars is needed to read {path}: pip install polars; svmlight text needs nothing more"
         ) from None
-    os.stat(path)  # says if there is no such file
+    check_regular(path)  # says if there is no such file
     try:
         if is_text_table(path):
             separator = "," if path.name.lower().endswith((".csv", ".csv.gz")) else "\t"

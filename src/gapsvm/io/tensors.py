@@ -19,6 +19,7 @@ from typing import IO, Any
 import numpy as np
 
 from gapsvm.system.atomic import replacing
+from gapsvm.system.regular import open_regular
 
 _DTYPES = {
     "BOOL": np.dtype(np.bool_),
@@ -85,7 +86,7 @@ def read_tensors(path: str | os.PathLike[str]) -> tuple[dict[str, np.ndarray], d
     TensorFileError
         A ValueError that says what is wrong with the file.
     """
-    with open(path, "rb") as file:
+    with open_regular(path) as file:
         size = os.fstat(file.fileno()).st_size
         header, start = _read_header(file, size)
         metadata = header.pop(_METADATA, {})

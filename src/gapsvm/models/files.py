@@ -9,6 +9,7 @@ from gapsvm.models.base import ModelFormatError
 from gapsvm.models.liblinear import read_liblinear
 from gapsvm.models.linear import LinearModel
 from gapsvm.models.native import read_native
+from gapsvm.system.regular import open_regular
 
 
 def read_model(path: str | os.PathLike[str]) -> LinearModel:
@@ -19,7 +20,7 @@ def read_model(path: str | os.PathLike[str]) -> LinearModel:
     ModelFormatError
         A ValueError that names the file and what is wrong with it.
     """
-    with open(path, "rb") as file:
+    with open_regular(path) as file:
         start = file.read(64)
     if start.startswith(b"svm_type"):
         raise ModelFormatError(f"{path} is a LIBSVM model; only linear models are read")

@@ -14,6 +14,7 @@ import numpy as np
 from gapsvm.models.base import ModelFormatError, is_text
 from gapsvm.models.linear import LinearModel
 from gapsvm.system.atomic import replacing
+from gapsvm.system.regular import open_regular
 
 _LIBLINEAR_LOSSES = {
     # solver_type: loss
@@ -110,7 +111,7 @@ def read_liblinear(path: str | os.PathLike[str]) -> LinearModel:
         A ValueError that names the file and what is wrong with it.
     """
     try:
-        with open(path, "rb") as file:
+        with open_regular(path) as file:
             size = os.fstat(file.fileno()).st_size
             header = _read_liblinear_header(file)
             left = size - file.tell()

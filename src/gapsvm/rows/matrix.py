@@ -18,10 +18,12 @@ import numpy as np
 import scipy.sparse as sp
 
 from gapsvm.backends.structure import as_csr, check_pointers, outside
+from gapsvm.system.checksums import confirm
 from gapsvm.types.matrices import CSR, Dense
 
 _SAMPLED_ROWS = 1000
 """Rows that are looked at to tell a matrix from others."""
+_VALUES_PER_READ = 1 << 22
 
 
 @dataclass(frozen=True)
@@ -85,6 +87,25 @@ class Rows:
             stored = slice(int(self.view.indptr[first]), int(self.view.indptr[last]))
             _ask_for(self.view.data[stored])
             _ask_for(self.view.indices[stored])
+
+    @property
+    def reads(self) -> int:
+        """In how many parts rows are read for the first time: those of a file a little at a time,
+        so that each is checked and used while it is near."""
+        return max(1, self.n_stored // _VALUES_PER_READ) if self.is_mapped else 1
+
+    def confirmed(self, part: slice) -> Dense | CSR:
+        """These rows alone, compared with the checksums of their file, if it has any."""
+        if isinstance(self.view, Dense):
+            values = self.view.values[part]
+            confirm(values)
+            return Dense(values)
+        pointers = self.view.indptr[part.start : part.stop + 1]
+        stored = slice(int(pointers[0]), int(pointers[-1]))
+        data, indices = self.view.data[stored], self.view.indices[stored]
+        confirm(data)
+        confirm(indices)
+        return CSR(data, indices, _frozen(pointers - pointers[0]) if pointers[0] else pointers)
 
     def fingerprint(self) -> dict[str, Any]:
         """Sizes, and a hash of up to a thousand rows, evenly spread, whatever the index width."""
@@ -237,17 +258,20 @@ def checked_rows(X: Any, backend: Any) -> Rows:
         return rows
     if isinstance(X, Rows) and isinstance(X.view, CSR):
         check_pointers(X.view.indptr, X.view.indices, X.n_stored, X.shape[0], "csr")
-    if isinstance(rows.view, CSR) and rows.n_stored:
-        largest, falls = backend.column_order(rows.view.indices, rows.view.indptr)
-        if largest >= rows.shape[1]:
-            raise outside("column", rows.shape[1])
-        if falls:
-            tidy = rows.to_scipy().copy()
-            tidy.sum_duplicates()
-            note = "X was copied once: its rows had unsorted or duplicate indices"
-            return replace(checked_rows(tidy, backend), note=joined_notes(rows.note, note))
-    sq_norms = np.empty(rows.shape[0])
-    backend.sq_norms(rows.view, sq_norms)
+    sq_norms, unordered = np.empty(rows.shape[0]), False
+    for part in rows.slices(rows.reads):
+        view = rows.confirmed(part)
+        if isinstance(view, CSR) and view.indices.size:
+            largest, falls = backend.column_order(view.indices, view.indptr)
+            if largest >= rows.shape[1]:
+                raise outside("column", rows.shape[1])
+            unordered = unordered or bool(falls)
+        backend.sq_norms(view, sq_norms[part])
+    if unordered:
+        tidy = rows.to_scipy().copy()
+        tidy.sum_duplicates()
+        note = "X was copied once: its rows had unsorted or duplicate indices"
+        return replace(checked_rows(tidy, backend), note=joined_notes(rows.note, note))
     if not np.isfinite(sq_norms.sum()):
         raise ValueError(_first_bad_value(rows, sq_norms))
     return replace(rows, sq_norms=sq_norms)

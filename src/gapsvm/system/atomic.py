@@ -1,18 +1,112 @@
-"""Files that appear complete or not at all."""
+"""Files that appear complete or not at all.
+
+Until it is complete a file has no name, where the system can do that: then a kill at any moment
+leaves nothing behind.  Elsewhere it has a hidden one.
+"""
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
+import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
+
+_HANDLES = "/proc/self/fd"
+_NOT_SUPPORTED = {errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL, errno.ENOSYS, errno.ENOENT}
+"""How systems and file systems say that they have no files without a name; EISDIR and ENOENT are
+said of other things too, which the attempt with a name then says again."""
+
+
+class NewFile:
+    """A file to write and read that has no name yet; without one it vanishes when it is closed."""
+
+    def __init__(self, folder: Path) -> None:
+        self._temporary: Path | None = None
+        nameless = _nameless(folder)
+        if nameless is None:
+            self._temporary = temporary_neighbour(folder / "new")
+            nameless = os.open(
+                self._temporary,
+                os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0),
+                0o666,
+            )
+        self.stream: IO[bytes] = open(nameless, "w+b")  # noqa: SIM115, closed by its owner
+
+    def settle(self) -> None:
+        """Have everything written to the disk."""
+        self.stream.flush()
+        os.fsync(self.stream.fileno())
+
+    def appear(self, path: Path) -> None:
+        """Take that name, from whatever file has it, once everything is on the disk; and close."""
+        self.settle()
+        if self._temporary is None and not self._linked(path):
+            neighbour = temporary_neighbour(path)
+            try:
+                if not self._linked(neighbour):
+                    self._copied(neighbour)
+                os.replace(neighbour, path)
+            finally:
+                neighbour.unlink(missing_ok=True)
+        elif self._temporary is not None:
+            self.stream.close()  # some systems rename no open files
+            os.replace(self._temporary, path)
+        self.close()
+
+    def close(self) -> None:
+        with suppress(OSError):  # a full disk, which flushing has told of already
+            self.stream.close()
+        if self._temporary is not None:
+            self._temporary.unlink(missing_ok=True)
+
+    def _linked(self, path: Path) -> bool:
+        """Give it a name that nothing has; False if something has, or names cannot be given."""
+        folder = os.open(path.parent, os.O_PATH | os.O_DIRECTORY)
+        try:
+            os.link(f"{_HANDLES}/{self.stream.fileno()}", path.name, dst_dir_fd=folder)
+        except OSError as error:
+            if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO):
+                raise
+            return False
+        finally:
+            os.close(folder)
+        return True
+
+    def _copied(self, path: Path) -> None:
+        self.stream.seek(0)
+        with open(path, "xb") as file:
+            shutil.copyfileobj(self.stream, file)
+            file.flush()
+            os.fsync(file.fileno())
+
+
+def _nameless(folder: Path) -> int | None:
+    """An open file in that folder that has no name; None where there is no such thing."""
+    if not hasattr(os, "O_TMPFILE") or not os.path.isdir(_HANDLES):
+        return None
+    try:
+        return os.open(folder, os.O_TMPFILE | os.O_RDWR, 0o666)
+    except OSError as error:
+        if error.errno in _NOT_SUPPORTED:
+            return None
+        raise
 
 
 def temporary_neighbour(path: Path) -> Path:
     """A hidden name that nothing has yet, in the folder of ``path``: renaming it is atomic."""
-    return path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
+    return path.with_name(f".{path.name[:50]}.{secrets.token_hex(4)}.tmp")
+
+
+def check_can_write(path: Path) -> None:
+    """Raise an OSError if no such file can be made: nothing less than one is a proof."""
+    with about(path):
+        NewFile(path.parent).close()
+        with suppress(FileNotFoundError):
+            os.lstat(path)  # says if the name is too long
 
 
 @contextmanager
@@ -29,16 +123,26 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     path = Path(path)
     if path.exists() and not path.is_file():  # a folder, or a device such as /dev/null
         raise OSError(f"{path} exists and is not a file; it is not replaced")
-    temporary = temporary_neighbour(path)
+    with about(path):
+        file = NewFile(path.parent)
     try:
-        with open(temporary, "xb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except OSError as error:
-        if error.filename in (None, str(temporary)):  # a full disk's error names no file
-            error.filename = str(path)
-        raise
+        try:
+            yield file.stream
+        except OSError as error:
+            error.filename = error.filename or str(path)  # a full disk's error names no file
+            raise
+        with about(path):
+            file.appear(path)
     finally:
-        temporary.unlink(missing_ok=True)
+        file.close()
+
+
+@contextmanager
+def about(path: Path) -> Iterator[None]:
+    """An OSError in the block speaks of that path, and not of names that nobody knows."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno is None:
+            raise
+        raise OSError(error.errno, error.strerror, str(path)) from error
