@@ -202,7 +202,7 @@ def test_the_slope_of_the_outer_objective():
         state.bias = b
         state = solver.advance(held, state, CPU, 400 * p.n_rows)
         margins = p.rows.to_scipy() @ state.w
-        value = p._loss_sum(margins, b) / p.total_weight + 0.5 * p.lam * state.w @ state.w
+        value = p.objective(state.w, b, margins)
         return value, float(np.mean(p.sign * state.table[:, ALPHA]))
 
     for b in (-1.0, 0.3, 2.0):

@@ -35,7 +35,7 @@ class HoldsBias(Protocol):
     def known_gap(self, state: Any) -> float:
         """Of the inner problem, where it is known at this moment; infinite where it is not."""
 
-    def no_inner(self) -> str:
+    def refusal_as_inner(self) -> str:
         """Why the solver cannot be an inner one as it is set up; empty if it can."""
 
 
@@ -95,8 +95,8 @@ class OuterBias:
             )
         if not 0 < self.passes < math.inf:
             raise ValueError(f"passes must be positive and finite, got {self.passes!r}")
-        if inner.no_inner():
-            raise ValueError(inner.no_inner())
+        if inner.refusal_as_inner():
+            raise ValueError(inner.refusal_as_inner())
 
     def refusal(self, problem: LinearProblem) -> str:
         """What the problem lacks for this solver to work; empty if nothing."""
@@ -123,17 +123,20 @@ class OuterBias:
     def advance(
         self, problem: LinearProblem, state: OuterBiasState, backend: Backend, budget: int
     ) -> OuterBiasState:
-        end = state.inner.rows_visited + budget
-        while state.inner.rows_visited < end:
-            rows = min(end, state.look_at) - state.inner.rows_visited
+        visited = self._visited(problem, state)
+        end = visited + budget
+        while visited < end:
+            rows = min(end, state.look_at) - visited
             state.inner = self.inner.advance(problem.without_bias, state.inner, backend, rows)
-            if (
-                state.inner.rows_visited >= state.look_at
-                or self.inner.known_gap(state.inner) < math.inf
-            ):
+            visited = self._visited(problem, state)
+            if visited >= state.look_at or self.inner.known_gap(state.inner) < math.inf:
                 self._look(problem, state)
-                state.look_at = state.inner.rows_visited + problem.n_rows
+                state.look_at = visited + problem.n_rows
         return state
+
+    def _visited(self, problem: LinearProblem, state: OuterBiasState) -> int:
+        """Rows, by the inner solver."""
+        return int(self.inner.progress(problem.without_bias, state.inner).rows_visited)
 
     def _look(self, problem: LinearProblem, state: OuterBiasState) -> None:
         """Move b if the inner solver knows by now which way, or has had its passes."""
@@ -142,11 +145,10 @@ class OuterBias:
         span = state.high - state.low
         if pull == 0.0 or span <= 1e-12 * (1.0 + abs(state.bias)):
             return
-        reach = self.inner.known_gap(state.inner) / abs(
-            pull
-        )  # no better b lies farther back than that
+        gap = self.inner.known_gap(state.inner)
+        reach = gap / abs(pull)  # no better b lies farther back than that
         if not reach <= 0.25 * min(span, state.step):
-            if state.inner.rows_visited - state.moved_at < state.passes * problem.n_rows:
+            if self._visited(problem, state) - state.moved_at < state.passes * problem.n_rows:
                 return
             reach, state.passes = 0.0, 2.0 * state.passes
         if pull > 0:
@@ -168,7 +170,7 @@ class OuterBias:
 
     def _hold(self, problem: LinearProblem, state: OuterBiasState) -> None:
         """Put b where the inner steps read it; what was learnt at another b counts less."""
-        state.moved_at = state.inner.rows_visited
+        state.moved_at = self._visited(problem, state)
         state.inner = self.inner.with_bias(problem.without_bias, state.inner, state.bias)
 
     def iterate(self, problem: LinearProblem, state: OuterBiasState) -> Iterate:
@@ -181,7 +183,7 @@ class OuterBias:
         return Iterate(found.w, found.bias, alpha, try_combination=True)
 
     def progress(self, problem: LinearProblem, state: OuterBiasState) -> Progress:
-        return Progress(state.inner.rows_visited)
+        return Progress(self._visited(problem, state))
 
 
 def _pull(problem: LinearProblem, alpha: Any) -> float:

@@ -369,7 +369,7 @@ class SDCA:
         state.position = state.kept = 0
         state.worst = state.gap_sum = 0.0
 
-    def no_inner(self) -> str:
+    def refusal_as_inner(self) -> str:
         """Nothing speaks against it as the inner solver of ``OuterBias``."""
         return ""
 

@@ -183,7 +183,7 @@ class Subgradient(SubgradientParameters):
 
     # -- inside a search for the bias (``OuterBias``) ----------------------------------------------
 
-    def no_inner(self) -> str:
+    def refusal_as_inner(self) -> str:
         """Why it cannot be the inner solver of a search for the bias; empty if it can."""
         if isinstance(self.rule_object, OptimisticRule):
             return "OuterBias holds the bias, but 'optimistic' starts it anew"
