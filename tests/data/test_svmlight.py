@@ -394,6 +394,65 @@ def test_a_line_without_end_does_not_fill_memory(unit):
     assert peak_memory(read) < 8 << 20
 
 
+@pytest.mark.parametrize("compress", [gzip.compress, bz2.compress, lzma.compress])
+@pytest.mark.parametrize("unit", [b"1", b" "])
+def test_a_bomb_is_refused_in_little_memory(compress, unit):
+    """256 MB of one line were decompressed first, and copied twice."""
+    half = b"1 1:1\n" * 1000 + unit * (20 << 20)
+    if compress is gzip.compress:
+        bomb = gzip.compress(half, compresslevel=1) + gzip.compress(unit * (20 << 20), 1)
+    else:
+        bomb = compress(half)
+
+    def read():
+        with pytest.raises(SvmlightError, match=r"line 1001: .* no data shrink so far"):
+            read_svmlight(bomb)
+
+    read_svmlight(PLAIN)
+    assert peak_memory(read) < 64 << 20
+
+
+def test_a_long_line_that_is_data_is_read():
+    values = np.random.default_rng(0).integers(1000, size=2_000_000)
+    text = b"1 " + b" ".join(b"%d:%d" % pair for pair in enumerate(values.tolist(), 1)) + b"\n"
+    assert len(text) > 1 << 24
+    assert read_svmlight(gzip.compress(text, 1)).X.nnz == len(values)
+
+
+def test_a_dictionary_larger_than_memory_is_refused():
+    """What the header of an xz file asks for is not given without a look."""
+    filters = [{"id": lzma.FILTER_LZMA2, "preset": 0, "dict_size": 1 << 30}]
+    with pytest.raises(SvmlightError, match=r"damaged.*[Mm]emory"):
+        read_svmlight(lzma.compress(PLAIN, filters=filters))
+
+
+# -- after compressed data -------------------------------------------------------------------------
+
+
+COMPRESSORS = {"gz": gzip.compress, "bz2": bz2.compress, "xz": lzma.compress}
+
+
+@pytest.mark.parametrize("kind", COMPRESSORS)
+def test_what_may_follow_compressed_data(kind, tmp_path):
+    """Further members, and zeros; nothing else, whichever compression it is."""
+    one = COMPRESSORS[kind](PLAIN)
+    assert read_svmlight(one + one).y.size == 2 * read_svmlight(PLAIN).y.size
+    for zeros in (1, 4, 512, 70_000):
+        assert read_svmlight(one + bytes(zeros)).y.size == read_svmlight(PLAIN).y.size
+        assert read_svmlight(one + bytes(zeros) + one).y.size == 2 * read_svmlight(PLAIN).y.size
+    others = [other(PLAIN) for name, other in COMPRESSORS.items() if name != kind]
+    path = tmp_path / f"rows.{kind}"
+    for junk in (b"x", b"junk" * 30_000, PLAIN, one[:4].replace(b"\x08", b"\x07")[:1], *others):
+        for zeros in (0, 5):
+            path.write_bytes(one + bytes(zeros) + junk)
+            where = rf"rows\.{kind}: .* something else follows it from byte {len(one) + zeros} of"
+            with pytest.raises(SvmlightError, match=where):
+                read_svmlight(path)
+    path.write_bytes(one + one[:-3])
+    with pytest.raises(SvmlightError, match="damaged"):
+        read_svmlight(path)
+
+
 @pytest.mark.parametrize("unit", [b"\n", b"#:::::\n"])
 def test_a_bomb_without_rows_does_not_fill_memory(unit):
     bomb = gzip.compress(unit * ((64 << 20) // len(unit)), compresslevel=1)

@@ -16,7 +16,6 @@ import io
 import lzma
 import os
 import re
-import zlib
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -28,6 +27,7 @@ import numpy as np
 from scipy.sparse import csr_matrix, issparse
 
 from gapsvm.backends.structure import as_csr, check_structure
+from gapsvm.io.compressed import LONGEST_MAGIC, CompressedError, Decompressed, is_compressed
 from gapsvm.system.atomic import replacing
 from gapsvm.system.cores import at_most_cores
 
@@ -38,11 +38,8 @@ _ROWS_PER_WRITE = 1 << 12
 _LAST_INT32 = np.iinfo(np.int32).max
 _LAST_INT64 = np.iinfo(np.int64).max
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-_OPENERS: dict[bytes, Callable[..., Any]] = {
-    b"\x1f\x8b": gzip.open,
-    b"BZh": bz2.open,
-    b"\xfd7zXZ\x00": lzma.open,
-}
+_LONG_LINE, _MOST_SHRUNK = 1 << 23, 100
+"""A line of so many bytes that shrank to less than such a share of them holds no data."""
 
 
 class SvmlightError(ValueError):
@@ -181,12 +178,11 @@ class SvmlightReader:
             except _Problem as problem:
                 where = f"{self.name}, line {self._n_lines + problem.lines_before + 1}"
                 raise SvmlightError(f"{where}: {problem}") from None
-            except (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile) as error:
-                raise self._damaged(error) from error
-            except OSError as error:
-                if error.errno is not None:
-                    raise
-                raise self._damaged(error) from error  # bz2's way to say so
+            except CompressedError as error:
+                raise SvmlightError(
+                    f"{self.name}: the compressed data is damaged after line {self._n_lines}: "
+                    f"{error}"
+                ) from error
         if self.n_rows == 0:
             raise SvmlightError(f"{self.name} is empty: it has no line with a label")
 
@@ -268,11 +264,6 @@ class SvmlightReader:
                 return _Outcome(code, start, line, 0, 0, -1, False)
         return _Outcome(*outcome)
 
-    def _damaged(self, error: Exception) -> SvmlightError:
-        return SvmlightError(
-            f"{self.name}: the compressed data is damaged after line {self._n_lines}: {error}"
-        )
-
 
 class _Problem(Exception):
     """Something wrong ``lines_before`` lines into the chunk at hand."""
@@ -316,12 +307,8 @@ def _open(source: Source) -> Iterator[tuple[IO[bytes], IO[bytes], int]]:
         else:
             file = stack.enter_context(open(source, "rb"))
             n_bytes = os.fstat(file.fileno()).st_size
-        head = file.peek(8)
-        for magic, opener in _OPENERS.items():
-            if head.startswith(magic):
-                yield stack.enter_context(opener(file)), file, n_bytes
-                return
-        yield file, file, n_bytes
+        stream: Any = Decompressed(file) if is_compressed(file.peek(LONGEST_MAGIC)) else file
+        yield stream, file, n_bytes
 
 
 def _at_once(function: Callable[..., Any], *arguments: Any) -> Future[Any]:
@@ -343,6 +330,7 @@ def _chunks(stream: IO[bytes], n_buffers: int, max_line_bytes: int) -> Iterator[
     filled = 0
     begin = 0
     first = True
+    taken = 0
     while n_read := stream.readinto(memoryview(buffer)[filled:-1]):  # type: ignore[attr-defined]
         end = buffer.rfind(b"\n", filled, filled + n_read) + 1
         filled += n_read
@@ -357,10 +345,21 @@ def _chunks(stream: IO[bytes], n_buffers: int, max_line_bytes: int) -> Iterator[
             buffer, filled = buffers[0], len(rest)
             buffer[:filled] = rest
             begin, first = 0, False
+            taken = stream.bytes_taken if isinstance(stream, Decompressed) else 0
         elif filled == longest:
             raise _Problem(f"the line is longer than max_line_bytes={max_line_bytes}", 0)
+        elif isinstance(stream, Decompressed) and filled > max(
+            _LONG_LINE, _MOST_SHRUNK * (stream.bytes_taken - taken)
+        ):
+            raise _Problem(
+                f"the line is longer than {_LONG_LINE} bytes, of less than a "
+                f"{_MOST_SHRUNK}th as many compressed ones: no data shrink so far",
+                0,
+            )
         elif filled == len(buffer) - 1:  # a new buffer: arrays may still look at the old one
-            buffer = buffers[0] = buffer[:filled] + bytes(1 + min(filled, longest - filled))
+            grown = bytearray(1 + filled + min(filled, longest - filled))
+            grown[:filled] = memoryview(buffer)[:filled]
+            buffer = buffers[0] = grown
     if filled > begin:
         buffer[filled] = ord("\n")
         yield _text(buffer, begin, filled + 1)
