@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from problems import LOSS_NAMES
 
-from gapsvm.losses.best_bias import best_bias
+from gapsvm.losses.best_bias import Part, best_bias, loss_sum
 from gapsvm.losses.registry import get_loss
 
 ONE = np.ones(1)
@@ -51,7 +53,7 @@ def brute_force(loss, m, sign, t, weight):
 def test_no_bias_is_better(name, n, seed, ties):
     loss = get_loss(name)
     arguments = case(loss, n, seed, ties)
-    found = best_bias(loss.curve, *arguments, guess=5.0)
+    found = best_bias(loss.curve, [Part(*arguments)], guess=5.0)
     best = brute_force(loss, *arguments)
     assert total(loss, *arguments, found) <= best + 1e-9 * (1 + abs(best))
 
@@ -63,7 +65,7 @@ def test_many_rows(name, n, ties):
     """More than are sorted at once: the window around the crossing comes from a sample."""
     loss = get_loss(name)
     arguments = case(loss, n, 1, ties)
-    found = best_bias(loss.curve, *arguments)
+    found = best_bias(loss.curve, [Part(*arguments)])
     best = brute_force(loss, *arguments)
     assert total(loss, *arguments, found) <= best + 1e-10 * best
 
@@ -81,7 +83,7 @@ def test_a_sample_that_misleads(order):
     elif order == "periodic":
         m[:: n // 2048] += 1e3
     loss = get_loss("hinge")
-    found = best_bias(loss.curve, m, y, ONE, weight)
+    found = best_bias(loss.curve, [Part(m, y, ONE, weight)])
     best = brute_force(loss, m, y, ONE, weight)
     assert total(loss, m, y, ONE, weight, found) <= best + 1e-10 * best
 
@@ -106,16 +108,32 @@ def test_the_middle_of_many_minimisers(name, m, y, middle, guess):
     loss = get_loss(name)
     m, y = np.array(m), np.array(y)
     sign, t = (y, ONE) if loss.kind == "margin" else (ONE, y)
-    assert best_bias(loss.curve, m, sign, t, ONE, guess) == pytest.approx(middle, abs=1e-9)
+    assert best_bias(loss.curve, [Part(m, sign, t, ONE)], guess) == pytest.approx(middle, abs=1e-9)
 
 
 @pytest.mark.parametrize("name", LOSS_NAMES)
 def test_degenerate_weights_and_classes(name):
     """No rows, one row, one class: a finite answer that nothing beats by much."""
     loss = get_loss(name)
-    assert best_bias(loss.curve, np.empty(0), ONE, ONE, ONE) == 0.0
+    assert best_bias(loss.curve, [Part(np.empty(0), ONE, ONE, ONE)]) == 0.0
     m, y = np.array([0.5, -0.2, 1.0]), np.array([1.0, 1.0, 1.0])
     sign, t = (y, ONE) if loss.kind == "margin" else (ONE, y)
-    found = best_bias(loss.curve, m, sign, t, ONE)
+    found = best_bias(loss.curve, [Part(m, sign, t, ONE)])
     assert np.isfinite(found)
     assert total(loss, m, sign, t, ONE, found) <= brute_force(loss, m, sign, t, ONE) + 1e-3
+
+
+@pytest.mark.parametrize("n", [40, 9_000])
+@pytest.mark.parametrize("name", LOSS_NAMES)
+def test_rows_may_come_in_parts(name, n):
+    """Some of them empty: the bias and the sum of losses are those of all rows."""
+    loss = get_loss(name)
+    m, *rest = case(loss, n, 3)
+    ends, parts = (0, 7, 7, n // 3, n), []
+    for first, last in pairwise(ends):
+        part = slice(first, last)
+        parts.append(Part(m[part], *(a[part] if a.size > 1 else a for a in rest)))
+    whole = [Part(m, *rest)]
+    bias = best_bias(loss.curve, whole)
+    assert best_bias(loss.curve, parts) == pytest.approx(bias, abs=1e-9)
+    assert loss_sum(loss.curve, parts, bias) == pytest.approx(loss_sum(loss.curve, whole, bias))

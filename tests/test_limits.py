@@ -21,7 +21,7 @@ from gapsvm import (
     solve,
     svm_path,
 )
-from gapsvm.losses.best_bias import best_bias
+from gapsvm.losses.best_bias import Part, best_bias
 from gapsvm.losses.registry import LOSSES
 from gapsvm.training.train import Options, plan, train
 
@@ -151,8 +151,9 @@ def test_the_best_bias_does_not_depend_on_the_guess(name, guess):
     loss = get_loss(name)
     p = problem(name, 30, 3)
     margins = np.linspace(-2.0, 3.0, 30)
-    want = best_bias(loss.curve, margins, p.sign, p.t, p.weight, 0.0)
-    assert best_bias(loss.curve, margins, p.sign, p.t, p.weight, guess) == pytest.approx(want)
+    want = best_bias(loss.curve, [Part(margins, p.sign, p.t, p.weight)], 0.0)
+    found = best_bias(loss.curve, [Part(margins, p.sign, p.t, p.weight)], guess)
+    assert found == pytest.approx(want)
 
 
 @pytest.mark.parametrize("name", list(LOSSES))
@@ -161,7 +162,11 @@ def test_the_best_bias_of_any_margins(name, size):
     """No exception: a w that diverged has a certificate too."""
     p = problem(name, 30, 3)
     with np.errstate(all="ignore"):
-        best_bias(p.loss.curve, size * np.linspace(-2.0, 3.0, 30), p.sign, p.t, p.weight, 1e9)
+        best_bias(
+            p.loss.curve,
+            [Part(size * np.linspace(-2.0, 3.0, 30), p.sign, p.t, p.weight)],
+            1e9,
+        )
 
 
 # -- promises --------------------------------------------------------------------------------------

@@ -3,11 +3,15 @@
 P(b) = Σ s_i φ(σ_i(m_i + b)) has slope −h(b), h(b) = Σ s_i σ_i a*(σ_i(m_i + b)), and h never
 increases.  For losses with γ = 0 it is a staircase and the minimiser is found exactly among its
 steps; otherwise it is continuous and a bracketed root finder does it.
+
+Rows come in parts, and all that is asked of a part are sums, largest values, a sample and, in the
+end, the few steps near the crossing: nobody needs all margins in one place.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,49 +22,99 @@ _SORT_AT_ONCE = 8192
 _ROOT_STEPS = 500
 
 
-def best_bias(
-    curve: Curve, margins: Any, sign: Any, t: Any, weight: Any, guess: float = 0.0
-) -> float:
-    """argmin_b Σ weight_i φ(sign_i(margins_i + b)); the middle of the interval if many are.
+class Part(NamedTuple):
+    """Some rows: ⟨x_i, w⟩, σ_i, t_i and s_i.
 
-    sign, t and weight are arrays as long as margins, or of one number that holds for all.
+    The last three are as long as the margins, or of one number that holds for all.
     """
-    if margins.size == 0:
+
+    margins: Any
+    sign: Any
+    t: Any
+    weight: Any
+
+
+def loss_sum(curve: Curve, parts: Sequence[Part], bias: float) -> float:
+    """Σ s_i φ(z_i); NumPy, since a compiled loop would cost more to compile than it ever saves."""
+
+    def of(part: Part) -> float:
+        values = curve.value(part.sign * (part.margins + bias), part.t)
+        return float(np.sum(part.weight * values))
+
+    return sum(of(part) for part in parts)
+
+
+def best_bias(curve: Curve, parts: Sequence[Part], guess: float = 0.0) -> float:
+    """argmin_b Σ s_i φ(σ_i(m_i + b)); the middle of the interval if many are."""
+    parts = [part for part in parts if part.margins.size]
+    if not parts:
         return 0.0
     if isinstance(curve, FiveNumbers) and curve.gamma == 0.0:
-        return _staircase_bias(curve, margins, sign, t, weight)
+        steps = [_steps(curve, part) for part in parts]
+        return _crossing(steps, sum(_at_minus_infinity(curve, part) for part in parts))
 
     def slope(b: float) -> float:
-        return float(np.sum(weight * sign * curve.maximiser(sign * (margins + b), t)))
+        return sum(_slope(curve, part, b) for part in parts)
 
     # No row pulls, or all pull the same way, beyond this: a guess from there, as a first step of
     # 1/λ may give, would leave a bracket of many orders of magnitude.
-    reach = float(np.max(np.abs(margins)) + np.max(np.abs(t)) + getattr(curve, "eps", 0.0))
+    reach = max(_reach(curve, part) for part in parts)
     guess = min(max(guess, -reach), reach) if np.isfinite(guess) else 0.0
-    return _flat_middle(slope, guess, flat=1e-13 * float(np.sum(weight * np.ones(margins.size))))
+    mass = sum(float(np.sum(part.weight * np.ones(part.margins.size))) for part in parts)
+    return _flat_middle(slope, guess, flat=1e-13 * mass)
 
 
-def _staircase_bias(curve: FiveNumbers, margins: Any, sign: Any, t: Any, weight: Any) -> float:
+def _slope(curve: Curve, part: Part, b: float) -> float:
+    """What the rows add to h(b)."""
+    margins, sign, t, weight = part
+    return float(np.sum(weight * sign * curve.maximiser(sign * (margins + b), t)))
+
+
+def _reach(curve: Curve, part: Part) -> float:
+    farthest = np.max(np.abs(part.margins)) + np.max(np.abs(part.t))
+    return float(farthest + getattr(curve, "eps", 0.0))
+
+
+_Steps = tuple[Any, Any]
+"""Where a staircase falls, and by how much."""
+
+
+def _steps(curve: FiveNumbers, part: Part) -> _Steps:
     """h falls by s_i·hi where t − z_i = ε and by −s_i·lo where t − z_i = −ε."""
+    margins, sign, t, weight = part
     weight = np.broadcast_to(weight, margins.shape)
     points = [sign * (t - curve.eps) - margins]
     falls = [weight * curve.hi]
-    at_minus_infinity = float(np.sum(weight * np.where(sign > 0, curve.hi, -curve.lo)))
     if curve.lo < 0:
         points.append(sign * (t + curve.eps) - margins)
         falls.append(weight * -curve.lo)
-    return _crossing(np.concatenate(points), np.concatenate(falls), at_minus_infinity)
+    return _kept(np.concatenate(points), np.concatenate(falls))
 
 
-def _crossing(points: Any, falls: Any, height: float) -> float:
-    """Where a staircase that starts at ``height`` and falls at ``points`` crosses zero."""
+def _at_minus_infinity(curve: FiveNumbers, part: Part) -> float:
+    weight = np.broadcast_to(part.weight, part.margins.shape)
+    return float(np.sum(weight * np.where(part.sign > 0, curve.hi, -curve.lo)))
+
+
+def _kept(points: Any, falls: Any) -> _Steps:
+    """Without the steps that are none."""
     keep = falls > 0
-    if not keep.all():
-        points, falls = points[keep], falls[keep]
-    if points.size == 0:
+    return (points, falls) if keep.all() else (points[keep], falls[keep])
+
+
+def _together(steps: Sequence[_Steps]) -> _Steps:
+    points, falls = zip(*steps)
+    return np.concatenate(points), np.concatenate(falls)
+
+
+def _crossing(steps: Sequence[_Steps], height: float) -> float:
+    """Where a staircase that starts at ``height`` crosses zero."""
+    size = sum(points.size for points, _ in steps)
+    if size == 0:
         return 0.0
-    if points.size > _SORT_AT_ONCE:
-        points, falls, height = _narrowed(points, falls, height)
+    if size > _SORT_AT_ONCE:
+        steps, height = _narrowed(steps, size, height)
+    points, falls = _together(steps)
     order = np.argsort(points, kind="stable")
     points, after = points[order], height - np.cumsum(falls[order])
     rounding = 1e-12 * (abs(height) + falls.sum())
@@ -71,20 +125,29 @@ def _crossing(points: Any, falls: Any, height: float) -> float:
     return float(0.5 * (points[first] + points[last]))
 
 
-def _narrowed(points: Any, falls: Any, height: float) -> tuple[Any, Any, float]:
+def _narrowed(steps: Sequence[_Steps], size: int, height: float) -> tuple[Sequence[_Steps], float]:
     """The steps near the crossing, found from a sample; all of them if the sample misleads."""
-    step = points.size // 2048
-    sample = np.argsort(points[::step], kind="stable")
-    falls_before = np.cumsum(falls[::step][sample])
-    place = np.searchsorted(falls_before, height * falls_before[-1] / falls.sum())
-    low = points[::step][sample[max(place - 120, 0)]]
-    high = points[::step][sample[min(place + 120, sample.size - 1)]]
+    every = size // 2048
+    points, falls = _together([(points[::every], falls[::every]) for points, falls in steps])
+    sample = np.argsort(points, kind="stable")
+    falls_before = np.cumsum(falls[sample])
+    total = sum(falls.sum() for _, falls in steps)
+    place = np.searchsorted(falls_before, height * falls_before[-1] / total)
+    low = points[sample[max(place - 120, 0)]]
+    high = points[sample[min(place + 120, sample.size - 1)]]
+    near = [_between(points, falls, low, high) for points, falls in steps]
+    height_at_low = height - sum(below for _, below in near)
+    inside = [part for part, _ in near]
+    if height_at_low <= 0 or height_at_low - sum(falls.sum() for _, falls in inside) >= 0:
+        return steps, height
+    return inside, height_at_low
+
+
+def _between(points: Any, falls: Any, low: float, high: float) -> tuple[_Steps, float]:
+    """The steps from low to high, and how far the staircase falls below."""
     below, above = points < low, points > high
-    height_at_low = height - float(falls[below].sum())
     inside = ~(below | above)
-    if height_at_low <= 0 or height_at_low - falls[inside].sum() >= 0:
-        return points, falls, height
-    return points[inside], falls[inside], height_at_low
+    return (points[inside], falls[inside]), float(falls[below].sum())
 
 
 def _flat_middle(slope: Any, guess: float, flat: float) -> float:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from gapsvm.losses.base import Loss
-from gapsvm.losses.best_bias import best_bias
+from gapsvm.losses.best_bias import Part, best_bias, loss_sum
 
 ONE = np.ones(1)
 """In place of an array of ones."""
@@ -52,7 +52,8 @@ class RowLosses:
         # At w = 0 the rows of a class are alike: two of them stand for all.
         positive = float(np.sum(self.weight * (self.y > 0)))
         mass = np.array([positive, self.total_weight - positive])
-        return best_bias(self.loss.curve, np.zeros(2), np.array([1.0, -1.0]), ONE, mass)
+        two = Part(np.zeros(2), np.array([1.0, -1.0]), ONE, mass)
+        return best_bias(self.loss.curve, [two])
 
     @cached_property
     def primal_at_zero(self) -> float:
@@ -65,12 +66,15 @@ class RowLosses:
 
     def best_bias(self, margins: Any, guess: float) -> float:
         """The bias that minimises P for given ⟨x_i, w⟩; the middle of the interval if many do."""
-        return best_bias(self.loss.curve, margins, self.sign, self.t, self.weight, guess)
+        return best_bias(self.loss.curve, [self._part(margins)], guess)
 
     def loss_sum(self, margins: Any, bias: float) -> float:
-        """Σ s_i φ(z_i); NumPy, since a kernel would cost more to compile than it ever saves."""
-        values = self.loss.curve.value(self.sign * (margins + bias), self.t)
-        return float(np.sum(self.weight * values))
+        """Σ s_i φ(z_i)."""
+        return loss_sum(self.loss.curve, [self._part(margins)], bias)
+
+    def _part(self, margins: Any) -> Part:
+        """All rows, in one part."""
+        return Part(margins, self.sign, self.t, self.weight)
 
     def mean_conjugate(self, alpha: Any) -> float:
         """(1/S) Σ s_i φ*(−α_i)."""
