@@ -46,6 +46,9 @@ _HOME = {
     "ProximalBundle": "gapsvm.solvers.bundle.proximal",
     "OuterBias": "gapsvm.solvers.outer_bias",
     "ChainProblem": "gapsvm.problems.structured.chain",
+    "RankingProblem": "gapsvm.problems.structured.ranking",
+    "mean_ndcg": "gapsvm.losses.ranking",
+    "mean_average_precision": "gapsvm.losses.ranking",
     "FrankWolfe": "gapsvm.solvers.frank_wolfe.solver",
 }
 

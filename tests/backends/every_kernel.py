@@ -21,12 +21,14 @@ import scipy.sparse as sp
 
 from gapsvm import (
     SDCA,
+    Bundle,
     ChainProblem,
     FrankWolfe,
     InteriorPoint,
     LinearProblem,
     MiniBatchSDCA,
     OnlineSVC,
+    RankingProblem,
     Subgradient,
     read_svmlight,
     solve,
@@ -103,6 +105,11 @@ def chains(X: Any) -> None:
     solve(problem, FrankWolfe(), gap=0.0, max_passes=3)
 
 
+def ranking(X: Any) -> None:
+    problem = RankingProblem(X, np.arange(N) % 3, np.arange(N) // 40, 0.1)
+    solve(problem, Bundle(), gap=0.0, max_passes=3)
+
+
 JOBS = {
     "sdca": lambda X: solved(X, SDCA(), passes=60, lam=1e-2),
     "streams": lambda X: solved(X, SDCA(streams=2)),
@@ -117,6 +124,7 @@ JOBS = {
     "classes": several_classes,
     "machine": machine,
     "pulls": pulls,
+    "ranking": ranking,
     "text": text,
 }
 DIGEST = hashlib.sha256()

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,7 +21,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from gapsvm.backends import Backend
+from gapsvm.backends import Backend, get_backend
 from gapsvm.problems.certificate import Certificate
 from gapsvm.problems.limits import check_lam
 from gapsvm.registry.storable import storable
@@ -114,7 +115,67 @@ class RiskIterate:
     offset: float = -math.inf
 
 
-class RiskProblem:
+class CutProblem(ABC):
+    """Minimise R(w) + (λ/2)‖w‖² for a convex R that cuts alone say something of.
+
+    Parameters
+    ----------
+    lam : float
+        λ > 0.
+    n_features : int
+        Numbers in w.
+    floor : float
+        A number that R never goes below; −inf where there is none.
+    n_examples : int
+        Rows that one evaluation visits, to count passes.
+    """
+
+    def __init__(self, lam: float, n_features: int, floor: float, n_examples: int = 1) -> None:
+        self.lam = float(lam)
+        if not 0 < self.lam < math.inf:
+            raise ValueError(f"lam must be positive and finite, got {lam!r}")
+        check_lam(self.lam, 1.0)
+        self.n_features, self.floor, self.n_rows = int(n_features), float(floor), int(n_examples)
+
+    @abstractmethod
+    def risk(self) -> Risk:
+        """R."""
+
+    @abstractmethod
+    def fingerprint(self) -> dict[str, Any]:
+        """What tells it from other problems."""
+
+    @property
+    def slice_rows(self) -> int:
+        return self.n_rows
+
+    @cached_property
+    def _at_zero(self) -> Answer:
+        return self.risk().ask(np.zeros(self.n_features), get_backend("reference"))
+
+    @property
+    def primal_at_zero(self) -> float:
+        """R(0)."""
+        return self._at_zero.value
+
+    def certify(self, iterate: RiskIterate, backend: Backend) -> Certificate:
+        """P at the weights, asked afresh, and the bound of the cut, or of the floor if that is
+        higher."""
+        w = np.array(iterate.w, dtype=np.float64)
+        if not np.isfinite(w).all():
+            return Certificate(math.inf, -math.inf, iterate)
+        answer = self.risk().ask(w, backend)
+        dual, slope, offset = self.floor, np.zeros(self.n_features), self.floor
+        if iterate.slope is not None:
+            bound = iterate.offset - float(iterate.slope @ iterate.slope) / (2 * self.lam)
+            if not bound <= dual:
+                dual, slope, offset = bound, iterate.slope, iterate.offset
+        primal = answer.value + 0.5 * self.lam * float(w @ w)
+        refuse_contradiction(dual, primal, f"of P at a w of norm {np.linalg.norm(w):.6g}")
+        return Certificate(primal, dual, RiskIterate(w, answer.bias, slope, offset))
+
+
+class RiskProblem(CutProblem):
     """Minimise R(w) + (λ/2)‖w‖² for a convex R given by an oracle.
 
     Parameters
@@ -154,44 +215,11 @@ class RiskProblem:
         count = getattr(oracle, "n_examples", 1) if n_examples is None else n_examples
         if count != int(count) or count < 1:
             raise ValueError(f"n_examples must be a whole number, at least 1, got {count!r}")
+        super().__init__(lam, size, floor, count)
         self.oracle = oracle
-        self.lam = float(lam)
-        if not 0 < self.lam < math.inf:
-            raise ValueError(f"lam must be positive and finite, got {lam!r}")
-        check_lam(self.lam, 1.0)
-        self.n_features, self.floor, self.n_rows = int(size), float(floor), int(count)
 
-    @property
-    def slice_rows(self) -> int:
-        return self.n_rows
-
-    @cached_property
-    def _at_zero(self) -> Answer:
-        return self.risk().ask(np.zeros(self.n_features), None)
-
-    @property
-    def primal_at_zero(self) -> float:
-        """R(0)."""
-        return self._at_zero.value
-
-    def risk(self) -> OracleRisk:
-        return OracleRisk(self)
-
-    def certify(self, iterate: RiskIterate, backend: Backend) -> Certificate:
-        """P at the weights, asked afresh, and the bound of the cut, or of the floor if that is
-        higher."""
-        w = np.array(iterate.w, dtype=np.float64)
-        if not np.isfinite(w).all():
-            return Certificate(math.inf, -math.inf, iterate)
-        answer = self.risk().ask(w, backend)
-        dual, slope, offset = self.floor, np.zeros(self.n_features), self.floor
-        if iterate.slope is not None:
-            bound = iterate.offset - float(iterate.slope @ iterate.slope) / (2 * self.lam)
-            if not bound <= dual:
-                dual, slope, offset = bound, iterate.slope, iterate.offset
-        primal = answer.value + 0.5 * self.lam * float(w @ w)
-        refuse_contradiction(dual, primal, f"of P at a w of norm {np.linalg.norm(w):.6g}")
-        return Certificate(primal, dual, RiskIterate(w, answer.bias, slope, offset))
+    def risk(self) -> Risk:
+        return OracleRisk(self.oracle, self.n_features, self.floor)
 
     def fingerprint(self) -> dict[str, Any]:
         """Sizes, λ, and what the oracle says at 0."""
@@ -208,21 +236,15 @@ class RiskProblem:
         }
 
 
-class OracleRisk:
-    """The risk of a user's oracle, every answer checked."""
+class VectorRisk(ABC):
+    """A risk of plain vectors, whose cuts have no witness; a kind of it knows how to ``ask``."""
 
-    def __init__(self, problem: RiskProblem) -> None:
-        self._oracle, self.floor = problem.oracle, problem.floor
-        self.size = problem.n_features
+    def __init__(self, size: int, floor: float) -> None:
+        self.size, self.floor = size, floor
 
-    def ask(self, w: Any, backend: Backend | None) -> Answer:
-        value, slope, bias = checked_answer(self._oracle(w.copy()), self.size, "the oracle")
-        if value < self.floor:
-            raise OracleError(
-                f"the oracle returned {value:.9g}, which is below floor = {self.floor:.9g}; pass a "
-                "lower floor, or floor=-inf where the risk has none"
-            )
-        return Answer(value, Cut(slope, value - float(slope @ w)), bias)
+    @abstractmethod
+    def ask(self, w: Any, backend: Backend) -> Answer:
+        """R(w) and a cut that is exact there."""
 
     def floor_cut(self) -> Cut:
         return Cut(np.zeros(self.size), self.floor)
@@ -240,6 +262,23 @@ class OracleRisk:
 
     def known(self, iterate: RiskIterate, backend: Backend) -> Cut | None:
         return None if iterate.slope is None else Cut(iterate.slope, iterate.offset)
+
+
+class OracleRisk(VectorRisk):
+    """The risk of a user's oracle, every answer checked."""
+
+    def __init__(self, oracle: Callable[[Any], Any], size: int, floor: float) -> None:
+        super().__init__(size, floor)
+        self._oracle = oracle
+
+    def ask(self, w: Any, backend: Backend) -> Answer:
+        value, slope, bias = checked_answer(self._oracle(w.copy()), self.size, "the oracle")
+        if value < self.floor:
+            raise OracleError(
+                f"the oracle returned {value:.9g}, which is below floor = {self.floor:.9g}; pass a "
+                "lower floor, or floor=-inf where the risk has none"
+            )
+        return Answer(value, Cut(slope, value - float(slope @ w)), bias)
 
 
 def checked_answer(answer: Any, size: int, who: str) -> tuple[float, Any, float]:

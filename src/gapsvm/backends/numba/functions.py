@@ -33,6 +33,7 @@ from gapsvm.backends.numba.multiclass import (
 )
 from gapsvm.backends.numba.normal_matrix import normal_matrix
 from gapsvm.backends.numba.progressive import progressive_steps
+from gapsvm.backends.numba.ranking import pair_hinge
 from gapsvm.backends.numba.sampling import draw_multisets, draw_subsets, interleave, shuffle
 from gapsvm.backends.numba.sdca import screen, sdca_passes, sdca_steps
 from gapsvm.backends.numba.subgradient import balance, subgradient_steps
@@ -68,6 +69,7 @@ __all__ = [
     "multiclass_steps",
     "normal_matrix",
     "normal_product",
+    "pair_hinge",
     "pair_steps",
     "place",
     "progressive_steps",

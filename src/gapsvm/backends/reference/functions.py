@@ -26,6 +26,7 @@ from gapsvm.backends.reference.multiclass import (
 )
 from gapsvm.backends.reference.normal_matrix import normal_matrix
 from gapsvm.backends.reference.progressive import progressive_steps
+from gapsvm.backends.reference.ranking import pair_hinge
 from gapsvm.backends.reference.sampling import draw_multisets, draw_subsets, interleave, shuffle
 from gapsvm.backends.reference.sdca import screen, sdca_passes, sdca_steps
 from gapsvm.backends.reference.subgradient import balance, subgradient_steps
@@ -56,6 +57,7 @@ __all__ = [
     "multiclass_steps",
     "normal_matrix",
     "normal_product",
+    "pair_hinge",
     "pair_steps",
     "place",
     "progressive_steps",
