@@ -74,7 +74,7 @@ def test_fit_with_batches(data, options, capsys):
         ("--batch-size many", "must be auto or a whole number from 1, got many"),
         ("--batch-size 4 --sigma2 -1", "must be bound, estimate or a positive number, got -1"),
         ("--batch-size 4 --sigma2 much", "must be bound, estimate or a positive number, got much"),
-        ("--batch-size 4 --gamma 1", "gamma must lie between 0 and 1"),
+        ("--batch-size 4 --rule aggressive --gamma 1", "gamma must lie between 0 and 1"),
         ("--batch-size 4 --rule naive --form unit", "rule 'naive' has the forms auto, rows"),
         ("--batch-size 1000", "batch_size must be at most n = 200, got 1000"),
         (

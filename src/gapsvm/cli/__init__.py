@@ -47,12 +47,23 @@ def _code(arguments: Sequence[str] | None) -> int:
         return _complain(f"{error.filename}: {error.strerror}" if by_the_system else str(error))
     except (ValueError, NotImplementedError, ImportError) as error:
         return _complain(str(error))
-    except MemoryError:
-        return _complain("not enough memory; 'gapsvm convert' makes a folder that fit can map")
+    except MemoryError as error:
+        return _complain(_of_memory(str(error)))
     except Exception as error:
         if not hasattr(error, "format_message"):  # not a wrong use of the command: a fault of ours
             raise
         return _complain(f"{error.format_message()} (see gapsvm --help)")
+
+
+def _of_memory(said: str) -> str:
+    """What there was no memory for, and what helps."""
+    if said and not said.startswith("Unable to allocate"):
+        return said  # a sentence of ours
+    what = f" ({said[0].lower()}{said[1:]})" if said else ""
+    return (
+        f"not enough memory{what}; rows need not fit into it, 'gapsvm convert' makes a folder that "
+        "fit can map, but weights must: for many columns or classes, use fewer"
+    )
 
 
 def _complain(sentence: str) -> int:

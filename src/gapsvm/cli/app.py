@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 import gapsvm
+from gapsvm.cli.idle import is_given, refuse_idle
 from gapsvm.system.cores import at_most_cores, usable_cores
 
 app = typer.Typer(
@@ -143,11 +144,6 @@ LossOption = Annotated[
         "epsilon_insensitive, squared_epsilon_insensitive, absolute, huber, half_squared.",
     ),
 ]
-
-
-def _is_given(context: typer.Context, name: str) -> bool:
-    source = context.get_parameter_source(name)
-    return source is not None and source.name != "DEFAULT"
 
 
 def _version(value: bool) -> None:
@@ -399,10 +395,11 @@ def fit(
     if stream:
         from gapsvm.cli.stream import REFUSED, StreamRequest, run_stream
 
-        given = {name for name in context.params if _is_given(context, name)}
+        given = {name for name in context.params if is_given(context, name)}
         for name in REFUSED:
             if name in given:
                 raise ValueError(f"--stream does not go with --{name.replace('_', '-')}")
+        refuse_idle(context)
         kind = average if "average" in given else "tail"
         raise typer.Exit(
             run_stream(
@@ -431,6 +428,7 @@ def fit(
     if classes is not None:
         raise ValueError("--classes is for --stream; otherwise the labels are read first")
 
+    refuse_idle(context)
     if lam == 0 and radius is None:
         raise typer.BadParameter(
             "must be positive and finite, got 0; 0 needs --radius", param_hint="'--lam'"
@@ -490,6 +488,7 @@ def fit(
 
 @app.command()
 def predict(
+    context: typer.Context,
     model: Annotated[Path, typer.Argument(help="A model of gapsvm or of LIBLINEAR.")],
     data: DataArgument,
     output: Annotated[
@@ -508,6 +507,7 @@ def predict(
     json: JsonOption = False,
 ) -> None:
     """Predict the rows of a file, and count what is right where labels are there."""
+    refuse_idle(context)
     from gapsvm.cli.predict import run_predict
 
     run_predict(model, data, output, scores, json, threads, label, no_label, header, not no_verify)
@@ -530,6 +530,7 @@ def inspect(
 
 @app.command()
 def path(
+    context: typer.Context,
     data: DataArgument,
     lam: Annotated[
         list[float] | None,
@@ -554,6 +555,7 @@ def path(
     json: JsonOption = False,
 ) -> None:
     """Train two classes, or a regression, at many λ: each starts from the one before."""
+    refuse_idle(context)
     from gapsvm.cli.path import run_path
 
     lams = lam or None
@@ -578,6 +580,7 @@ def convert(
 
 @app.command()
 def data(
+    context: typer.Context,
     name: Annotated[
         str | None, typer.Argument(help="A data set to check; without one, all are listed.")
     ] = None,
@@ -586,6 +589,7 @@ def data(
     ] = None,
 ) -> None:
     """List the data sets that gapsvm knows by name, or check one."""
+    refuse_idle(context)
     from gapsvm.cli.data import run_data
 
     run_data(name, folder)
@@ -593,6 +597,7 @@ def data(
 
 @app.command()
 def reproduce(
+    context: typer.Context,
     name: Annotated[
         str | None, typer.Argument(help="A table or figure; without one, all are listed.")
     ] = None,
@@ -623,6 +628,7 @@ def reproduce(
     ] = None,
 ) -> None:
     """Measure a table or figure of the papers again; a run that is broken off goes on later."""
+    refuse_idle(context)
     from gapsvm.cli.reproduce import run_list, run_reproduce
 
     if list_all or name is None:

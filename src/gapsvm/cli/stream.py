@@ -35,6 +35,7 @@ from gapsvm.models.linear import LinearModel
 from gapsvm.problems.linear import Bias
 from gapsvm.solvers.loop import deferred_interrupt
 from gapsvm.system.checksums import confirm
+from gapsvm.system.memory import TOO_WIDE, check_vector
 from gapsvm.training.label_runs import LabelRuns, describe_run
 from gapsvm.training.online import OnlineLearner
 
@@ -227,7 +228,9 @@ class _Text:
 
     def width_of(self, piece: Piece) -> int:
         """Columns that its rows need."""
-        return int(piece.indices.max(initial=0)) + 1
+        largest = int(piece.indices.max(initial=0))
+        check_vector(largest, f"{self.path} has an index {largest:,}", TOO_WIDE)
+        return largest + 1
 
     def columns(self) -> slice:
         """Those of the model among those of the pieces."""
@@ -395,6 +398,8 @@ def _model(
     passes: int,
 ) -> LinearModel:
     columns = source.columns()
+    if columns.stop == columns.start:
+        raise ValueError(f"{request.data} has no columns: none of its rows has an index:value")
     learner.grow(columns.stop)
     coef, intercept = learner.weights()
     return LinearModel(

@@ -11,6 +11,7 @@ import numpy as np
 from gapsvm.io.folder import open_folder
 from gapsvm.io.svmlight import read_svmlight
 from gapsvm.io.tables import is_table, read_table
+from gapsvm.system.memory import TOO_WIDE, check_vector
 
 
 class LoadedData(NamedTuple):
@@ -68,4 +69,7 @@ def load_data(
         data = LoadedData(X, y)
     if n_features is not None and data.X.shape[1] != n_features:
         raise ValueError(f"{path} has {data.X.shape[1]} features, but {n_features} are expected")
+    if not is_table(path):
+        why = ", as many as its largest index" if n_features is None else ""
+        check_vector(data.X.shape[1], f"{path} has {data.X.shape[1]:,} columns{why}", TOO_WIDE)
     return data

@@ -76,6 +76,8 @@ def read_table(
     table = open_table(path, header=header, label=label)
     name = table.column(-1 if label is None else label)
     others = [column for column in table.columns if column != name]
+    if not others:
+        raise TableError(f"{path} has no features: its only column, {name!r}, holds the labels")
     X, y = table.features(others, dtype), table.labels(name)
     if table.has_names:
         return TableData(X, y, others, name)

@@ -15,6 +15,15 @@ _LEAST, _MOST = 1e-150, 1e150
 _SMALL, _LARGE = 1e-300, 1e300
 
 
+def check_shape(n_rows: int, n_columns: int) -> None:
+    """A problem has a row and a column at least."""
+    if n_rows < 1 or n_columns < 1:
+        none = "rows" if n_rows < 1 else "columns"
+        raise ValueError(
+            f"X has no {none} (its shape is {(n_rows, n_columns)}): there is nothing to learn from"
+        )
+
+
 def check_square(name: str, value: float) -> None:
     """For numbers that enter as their squares: refuses what under- or overflows."""
     if not _LEAST <= value <= _MOST:

@@ -29,6 +29,7 @@ from gapsvm.problems.limits import (
     check_curvature,
     check_lam,
     check_responses,
+    check_shape,
     check_square,
     check_total,
 )
@@ -94,6 +95,7 @@ class LinearProblem(RowLosses):
         backend: str | Backend = "cpu",
     ) -> None:
         self.rows: Rows = checked_rows(X, get_backend(backend))
+        check_shape(*self.rows.shape)
         self.y = np.ascontiguousarray(y, dtype=np.float64)
         self.loss = loss
         self.lam = float(lam)

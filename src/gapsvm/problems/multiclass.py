@@ -21,7 +21,7 @@ import numpy as np
 
 from gapsvm.backends import Backend, get_backend
 from gapsvm.problems.certificate import Certificate, check_point
-from gapsvm.problems.limits import check_curvature, check_lam, check_square
+from gapsvm.problems.limits import check_curvature, check_lam, check_shape, check_square
 from gapsvm.problems.linear import check_weights
 from gapsvm.registry.storable import storable
 from gapsvm.rows.matrix import Rows, checked_rows
@@ -83,6 +83,7 @@ class MulticlassProblem:
         backend: str | Backend = "cpu",
     ) -> None:
         self.rows: Rows = checked_rows(X, get_backend(backend))
+        check_shape(*self.rows.shape)
         self.n_classes = int(n_classes)
         self.loss = loss
         self.lam = float(lam)

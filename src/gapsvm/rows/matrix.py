@@ -19,6 +19,7 @@ import scipy.sparse as sp
 
 from gapsvm.backends.structure import as_csr, check_pointers, outside
 from gapsvm.system.checksums import confirm
+from gapsvm.system.memory import TOO_WIDE, check_vector
 from gapsvm.types.matrices import CSR, Dense
 
 _SAMPLED_ROWS = 1000
@@ -248,6 +249,11 @@ def _sparse_rows(X: Any, note: str | None) -> Rows:
     return Rows(view, X.shape, note)
 
 
+def check_width(n_columns: int) -> None:
+    """Raise a MemoryError if there cannot be a weight for each of so many columns."""
+    check_vector(n_columns, f"X has {n_columns:,} columns", TOO_WIDE)
+
+
 def checked_rows(X: Any, backend: Any) -> Rows:
     """Rows that are safe to read and finite, with their squared norms.
 
@@ -256,6 +262,7 @@ def checked_rows(X: Any, backend: Any) -> Rows:
     rows = as_rows(X)
     if rows.sq_norms is not None:
         return rows
+    check_width(rows.shape[1])
     if isinstance(X, Rows) and isinstance(X.view, CSR):
         check_pointers(X.view.indptr, X.view.indices, X.n_stored, X.shape[0], "csr")
     sq_norms, unordered = np.empty(rows.shape[0]), False

@@ -21,7 +21,7 @@ from gapsvm.backends.memory import row_table
 from gapsvm.losses.base import Loss
 from gapsvm.problems.limits import check_lam, check_responses, check_square
 from gapsvm.problems.linear import Bias
-from gapsvm.rows.matrix import Rows, checked_rows
+from gapsvm.rows.matrix import Rows, check_width, checked_rows
 from gapsvm.solvers.row_order import one_pass
 from gapsvm.solvers.subgradient import optimistic
 from gapsvm.solvers.subgradient.averages import LastIterate
@@ -190,6 +190,7 @@ class OnlineLearner:
         more = n_features - self.n_features
         if more <= 0:
             return
+        check_width(n_features)
         self.n_features = n_features
         for state in self.states:
             state.weights.widen(more, summed=self.solver.average_object.summed)

@@ -1,0 +1,81 @@
+"""Options that would change nothing are refused: whoever gives one expects something of it.
+
+What bounds or names a run (``--threads``, ``--max-passes``, ``--time-limit``, ``--seed``) always
+goes; what a method does not know is refused where the method is made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import typer
+
+Given = Mapping[str, Any]
+Idle = Iterator[tuple[str, bool, str]]
+"""Options, each with whether it does something, and what it is for."""
+
+
+_NAMES = {"list_all": "list"}
+
+
+def is_given(context: typer.Context, name: str) -> bool:
+    """Whether the option stands on the command line."""
+    source = context.get_parameter_source(name)
+    return source is not None and source.name != "DEFAULT"
+
+
+def refuse_idle(context: typer.Context) -> None:
+    """Raise a ValueError that names an option which stands there and changes nothing."""
+    values: Given = context.params
+    for name, works, purpose in _COMMANDS[str(context.command.name)](values):
+        if not works and is_given(context, name):
+            option = _NAMES.get(name, name.replace("_", "-"))
+            raise ValueError(f"--{option} {purpose}")
+
+
+def _fit(values: Given) -> Idle:
+    from gapsvm.io.tables import is_table  # loads NumPy
+
+    loss, bias, rule = values["loss"], values["bias"], values["rule"]
+    data = Path(values["data"])
+    yield "epsilon", "epsilon" in loss, f"is for the losses with epsilon in their names, not {loss}"
+    yield "bias_scale", bias == "penalized", f"is for --bias penalized, not {bias}"
+    yield "bias_step", bias == "free", f"is for --bias free; {bias} leaves nothing to choose"
+    yield "checkpoint_every", values["checkpoint"] is not None, "needs --checkpoint"
+    if values["method"] in ("auto", "sdca"):  # the others know none of these, and say so
+        yield "gamma", rule == "aggressive", f"is for --rule aggressive, not {rule}"
+        yield "sweeps", rule == "exact", f"is for --rule exact, not {rule}"
+        counts_on = rule in ("safe", "aggressive") or values["batch_size"] == "auto"
+        yield "sigma2", counts_on, f"is for --rule safe and aggressive, not {rule}"
+    yield "dtype", not data.is_dir(), f"is for text; {data} is a folder, which has a type"
+    yield "n_features", not is_table(data), f"is for svmlight text; {data} is a table"
+
+
+def _predict(values: Given) -> Idle:
+    seen = not values["json"] or values["output"] is not None
+    yield "scores", seen, "with --json needs --output, where they are written"
+
+
+def _path(values: Given) -> Idle:
+    yield "n_lams", not values["lam"], "is for λ that no --lam names"
+
+
+def _data(values: Given) -> Idle:
+    yield "folder", values["name"] is not None, "needs the name of a data set"
+
+
+def _reproduce(values: Given) -> Idle:
+    yield "list_all", values["name"] is None, f"lists everything; leave out {values['name']}"
+    for name in ("output", "quick", "seeds", "fresh", "folder"):
+        yield name, values["name"] is not None, "needs the name of a table or figure"
+
+
+_COMMANDS: dict[str, Callable[[Given], Idle]] = {
+    "fit": _fit,
+    "predict": _predict,
+    "path": _path,
+    "data": _data,
+    "reproduce": _reproduce,
+}
