@@ -20,7 +20,8 @@ exact       the batch's own Gram matrix: coordinate ascent inside the block, whi
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+import sys
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
@@ -32,6 +33,7 @@ from gapsvm.rows.spectral import batch_worth_using, beta, sigma2
 from gapsvm.solvers.newton.normal_equations import one_blas_thread
 from gapsvm.solvers.row_order import new_order
 from gapsvm.solvers.sdca.serial import bias_ratio, dual_start
+from gapsvm.solvers.tail import Tail
 from gapsvm.solvers.trace import Progress
 from gapsvm.types.steps import AverageOfAlpha, BatchCurvature, Queue
 from gapsvm.types.tables import ALPHA, CURVATURE, SIGNED_WEIGHT
@@ -79,8 +81,8 @@ class MiniBatchState:
     """The average of each α_i (or its sum) as of step ``seen``; empty without averaging."""
     earlier: Any
     """Tail averaging: the sums of the window before this one, ..."""
-    window: tuple[int, int] = (0, 0)
-    """... and the first steps of that window and of this one."""
+    tail: Tail = field(default_factory=Tail)
+    """... and the steps of which these and those are."""
     steps: int = 0
     refusals: int = 0
     rows_visited: int = 0
@@ -191,6 +193,7 @@ class MiniBatchSDCA:
             mean=table[:, ALPHA].copy() if self.average == "decaying" else backend.zeros(averaged),
             seen=backend.zeros(averaged, np.int64) - (self.average == "tail"),
             earlier=backend.zeros(averaged if self.average == "tail" else 0),
+            tail=Tail(self.tail_from),
             note="; ".join(text for text in (note, why) if text),
         )
 
@@ -262,7 +265,7 @@ class MiniBatchSDCA:
         while left > 0:
             done = state.steps % a_pass
             chunk = max(1, _CHUNK_INDICES // state.batch_size)
-            steps = min(left, chunk, a_pass - done, self._steps_to_window(state))
+            steps = min(left, chunk, a_pass - done, self._wait(state))
             self._steps(problem, state, backend, steps, done)
             left -= steps
             if state.steps % a_pass == 0:
@@ -318,20 +321,15 @@ class MiniBatchSDCA:
         many = size * problem.rows.n_stored >= problem.n_features * problem.n_rows
         return many or self.rule == "exact"
 
-    def _steps_to_window(self, state: MiniBatchState) -> int:
+    def _wait(self, state: MiniBatchState) -> int:
         """Steps until the tail begins anew; it is begun here if this is the step."""
         if self.average != "tail":
-            return _CHUNK_INDICES
-        now = state.steps
-        begins = now == self.tail_from if self.tail_from is not None else now & (now - 1) == 0
-        if begins and now > state.window[1]:
-            sums = state.mean + (now - 1 - state.seen) * state.table[:, ALPHA]
-            state.earlier[:] = 0.0 if self.tail_from is not None else sums
-            state.window = (now if self.tail_from is not None else state.window[1], now)
-            state.mean[:], state.seen[:] = 0.0, now - 1
-        if self.tail_from is not None:
-            return self.tail_from - now if now < self.tail_from else _CHUNK_INDICES
-        return int(2 ** now.bit_length()) - now
+            return sys.maxsize
+        if state.tail.turns(state.steps):
+            sums = state.mean + (state.steps - 1 - state.seen) * state.table[:, ALPHA]
+            state.earlier[:] = sums if state.tail.turn(state.steps) else 0.0
+            state.mean[:], state.seen[:] = 0.0, state.steps - 1
+        return state.tail.wait(state.steps)
 
     def _end_pass(self, problem: LinearProblem, state: MiniBatchState, a_pass: int) -> None:
         """Guess the gap from what the rows of this pass had, and move the centre of a free bias."""
@@ -354,11 +352,10 @@ class MiniBatchSDCA:
             return Iterate(state.w.copy(), state.bias, alpha)
         if self.average == "decaying":
             mean = alpha + _WEIGHT_OF_PAST ** (state.steps - state.seen) * (state.mean - alpha)
-        elif state.steps == state.window[0] or state.steps < (self.tail_from or 0):
-            mean = alpha
+        elif count := state.tail.count(state.steps):
+            mean = (state.earlier + state.mean + (state.steps - 1 - state.seen) * alpha) / count
         else:
-            total = state.earlier + state.mean + (state.steps - 1 - state.seen) * alpha
-            mean = total / (state.steps - state.window[0])
+            mean = alpha
         curve = problem.loss.curve
         return Iterate(None, state.bias, np.clip(mean, curve.lo, curve.hi))
 

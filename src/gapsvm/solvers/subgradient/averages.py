@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Literal, Protocol
 import numpy as np
 
 from gapsvm.solvers.subgradient.state import Kept, MovingWeights, Run
+from gapsvm.solvers.tail import Tail
 
 AverageName = Literal["uniform", "tail", "decaying", "random"]
 _NO_END = sys.maxsize
@@ -70,14 +71,13 @@ class UniformAverage:
         return _NO_END
 
     def output(self, kept: Kept, weights: MovingWeights, run: Run) -> Any:
-        count = run.steps - kept.window[0]
+        count = kept.tail.count(run.steps)
         return weights.sums / count if count else weights.point
 
 
 @dataclass(frozen=True)
 class TailAverage:
-    """The mean of the later iterates: from a step that is given on, which Takáč's Algorithm 1 has
-    at half of all, or over the latest two of windows that double."""
+    """The mean of the later iterates, see ``gapsvm.solvers.tail``."""
 
     tail_from: int | None = None
 
@@ -86,24 +86,17 @@ class TailAverage:
     summed: ClassVar[bool] = True
 
     def begin(self, size: int) -> Kept:
-        return Kept(np.zeros(size + 1), self.tail_from)
+        return Kept(np.zeros(size + 1), Tail(self.tail_from))
 
     def wait(self, kept: Kept, weights: MovingWeights, run: Run) -> int:
-        steps, fixed = run.steps, kept.tail_from
-        begins = steps == fixed if fixed is not None else steps & (steps - 1) == 0
-        if begins and steps > kept.window[1]:
-            kept.earlier[:] = 0.0 if fixed is not None else weights.sums
-            kept.window = (steps if fixed is not None else kept.window[1], steps)
+        if kept.tail.turns(run.steps):
+            kept.earlier[:] = weights.sums if kept.tail.turn(run.steps) else 0.0
             weights.clear_sums()
-        if fixed is not None:
-            return fixed - steps if steps < fixed else _NO_END
-        return int(2 ** steps.bit_length()) - steps
+        return kept.tail.wait(run.steps)
 
     def output(self, kept: Kept, weights: MovingWeights, run: Run) -> Any:
-        count = run.steps - kept.window[0]
-        if count == 0 or run.steps < (kept.tail_from or 0):
-            return weights.point
-        return (kept.earlier + weights.sums) / count
+        count = kept.tail.count(run.steps)
+        return (kept.earlier + weights.sums) / count if count else weights.point
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ import numpy as np
 
 from gapsvm.backends.memory import zeros
 from gapsvm.registry.storable import storable
+from gapsvm.solvers.tail import Tail
 from gapsvm.types.steps import WeightArrays
 
 
@@ -114,10 +115,8 @@ class Kept:
     earlier: Any
     """Tail: the sums of w and of the bias over the window before this one.  Random iterate: the
     one chosen so far."""
-    tail_from: int | None = None
-    """Tail: the step after which the mean begins; it moves along where there is none."""
-    window: tuple[int, int] = (0, 0)
-    """Tail: the first steps of that window and of this one."""
+    tail: Tail = field(default_factory=Tail)
+    """The steps of which the sums are."""
     chosen: int = 1
     """Random iterate: the last t whose w_t was kept, or will be, counted in this phase."""
     attempt: int = 0
@@ -126,7 +125,7 @@ class Kept:
     def clear(self, steps: int) -> None:
         """After so many steps w is zero again."""
         self.earlier[:] = 0.0
-        self.window = (steps, steps)
+        self.tail.restart(steps)
 
     def widen(self, more: int) -> None:
         """Add so many columns, of weight zero."""

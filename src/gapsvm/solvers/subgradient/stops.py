@@ -77,7 +77,7 @@ class StopAtBound:
     ) -> None:
         state.stop.due = promised_steps(parameters, problem, backend, parameters.eps)
         if parameters.average == "tail":
-            state.kept.tail_from = state.stop.due // 2
+            state.kept.tail.fixed = state.stop.due // 2
 
     def look(
         self, parameters: SubgradientParameters, problem: LinearProblem, state: SubgradientState
