@@ -17,7 +17,6 @@ from typing import Any, Literal
 import numpy as np
 
 from gapsvm.backends import get_backend
-from gapsvm.backends.memory import row_table
 from gapsvm.losses.base import Loss
 from gapsvm.problems.limits import check_lam, check_responses, check_square
 from gapsvm.problems.linear import Bias
@@ -142,7 +141,7 @@ class OnlineLearner:
 
     def _begin(self) -> Course:
         d, average = self.n_features, self.solver.average_object
-        weights = MovingWeights.at_zero(d, summed=average.summed)
+        weights = MovingWeights.at_zero(d, get_backend(), summed=average.summed)
         return Course(weights=weights, kept=average.begin(d), R=min(1.0, 1.0 / math.sqrt(self.lam)))
 
     # -- what has been learnt ----------------------------------------------------------------------
@@ -246,7 +245,7 @@ class OnlineLearner:
         n = rows.shape[0]
         sign, t = self._signs_and_targets(y)
         margins = np.empty((len(self.states), n))
-        tables = [row_table(n) for _ in self.states]
+        tables = [get_backend().row_table(n) for _ in self.states]
         for table, s in zip(tables, sign):
             table[:, SIGNED_WEIGHT], table[:, TARGET] = s * weight, t
         for batches, longest, largest in self._stretches(rows, t):

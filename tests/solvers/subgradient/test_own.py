@@ -126,7 +126,7 @@ class BowlSteps:
     def refusal(self, solver: Any) -> str:
         return "" if solver.average is None else "a bowl has no averages"
 
-    def table(self) -> Any:
+    def table(self, backend: Any) -> Any:
         return np.zeros(0)
 
     def take(self, stretch: Any, weights: Any, table: Any, backend: Any) -> int:

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from gapsvm.backends import Backend
-from gapsvm.backends.memory import row_table
 from gapsvm.problems.linear import Iterate, LinearProblem
 from gapsvm.solvers.subgradient.balls import (
     ball_of_minimum,
@@ -70,9 +69,9 @@ class LinearSteps:
             return f"bias_step='batch' is for a free bias; this one is {self.problem.bias!r}"
         return ""
 
-    def table(self) -> Any:
+    def table(self, backend: Backend) -> Any:
         problem = self.problem
-        table = row_table(problem.n_rows)
+        table = backend.row_table(problem.n_rows)
         table[:, SIGNED_WEIGHT] = (
             problem.sign * problem.weight * (problem.n_rows / problem.total_weight)
         )

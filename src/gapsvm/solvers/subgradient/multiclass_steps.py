@@ -65,8 +65,8 @@ class MulticlassSteps:
             return "bias_step is for a free bias, which a MulticlassProblem has not"
         return "single is for a LinearProblem" if solver.single else ""
 
-    def table(self) -> Any:
-        return np.zeros((self.problem.n_rows, 1 + self.problem.n_classes))
+    def table(self, backend: Backend) -> Any:
+        return backend.zeros((self.problem.n_rows, 1 + self.problem.n_classes))
 
     def forget_pulls(self, table: Any) -> None:
         table[:] = 0.0

@@ -116,11 +116,13 @@ class Subgradient(SubgradientParameters):
         guessed = isinstance(self.rule_object, OptimisticRule)
         seed = rng.integers(0, 2**64, size=1, dtype=np.uint64)
         state = SubgradientState(
-            weights=MovingWeights.at_zero(steps.size, summed=average.summed, single=self.single),
+            weights=MovingWeights.at_zero(
+                steps.size, backend, summed=average.summed, single=self.single
+            ),
             kept=average.begin(steps.size),
             R=optimistic.first_radius(problem.lam, self.eps) if guessed else self.ball(problem),
             run=Run(key=int(seed[0])),
-            table=steps.table(),
+            table=steps.table(backend),
             order=np.arange(problem.n_rows, dtype=np.uint32),
             seed=seed,
         )

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from gapsvm.backends.memory import zeros
+from gapsvm.backends import Backend
 from gapsvm.registry.storable import storable
 from gapsvm.solvers.tail import Tail
 from gapsvm.types.steps import WeightArrays
@@ -30,10 +30,12 @@ class MovingWeights:
     """scale, ‖v‖², bias, p, r, average bias."""
 
     @staticmethod
-    def at_zero(size: int, *, summed: bool, single: bool = False) -> MovingWeights:
+    def at_zero(
+        size: int, backend: Backend, *, summed: bool, single: bool = False
+    ) -> MovingWeights:
         """w = 0, of so many numbers; ``single``: v in float32."""
-        v = zeros(size, np.float32 if single else np.float64)
-        u = zeros(size if summed else 0)
+        v = backend.zeros(size, np.float32 if single else np.float64)
+        u = backend.zeros(size if summed else 0)
         return MovingWeights(v, u, np.array([1.0, 0.0, 0.0, 0.0, 1.0, 0.0]))
 
     @property

@@ -60,7 +60,7 @@ class Steps(Protocol):
     def refusal(self, solver: Any) -> str:
         """What of the solver these steps cannot do; empty if nothing."""
 
-    def table(self) -> Any:
+    def table(self, backend: Backend) -> Any:
         """What rows were seen to pull: nothing yet."""
 
     def forget_pulls(self, table: Any) -> None:
