@@ -13,6 +13,7 @@ __version__ = "0.1.0"
 _HOME = {
     "LinearSVC": "gapsvm.estimators.linear",
     "LinearSVR": "gapsvm.estimators.linear",
+    "RankSVC": "gapsvm.estimators.ranking",
     "OnlineSVC": "gapsvm.estimators.online",
     "OnlineSVR": "gapsvm.estimators.online",
     "ChainSVC": "gapsvm.estimators.chain",

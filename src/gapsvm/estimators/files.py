@@ -11,13 +11,14 @@ import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
 from gapsvm.estimators.linear import LinearSVC, LinearSVR
+from gapsvm.estimators.ranking import RankSVC
 from gapsvm.models.base import ModelFormatError
 from gapsvm.models.files import read_model
 from gapsvm.models.linear import LinearModel
 from gapsvm.models.native import write_native
 from gapsvm.solvers.trace import Status
 
-_ESTIMATORS: dict[str, Any] = {"LinearSVC": LinearSVC, "LinearSVR": LinearSVR}
+_ESTIMATORS: dict[str, Any] = {"LinearSVC": LinearSVC, "LinearSVR": LinearSVR, "RankSVC": RankSVC}
 
 
 def save_model(estimator: Any, path: str | os.PathLike[str]) -> None:
@@ -29,14 +30,14 @@ def save_model(estimator: Any, path: str | os.PathLike[str]) -> None:
 
     Parameters
     ----------
-    estimator : LinearSVC or LinearSVR
+    estimator : LinearSVC, LinearSVR or RankSVC
         Fitted.
     path
         The file to write or replace; it appears complete or not at all.
     """
     name = type(estimator).__name__
     if _ESTIMATORS.get(name) is not type(estimator):
-        raise TypeError(f"{' and '.join(_ESTIMATORS)} can be saved, {name} cannot")
+        raise TypeError(f"{', '.join(_ESTIMATORS)} can be saved, {name} cannot")
     check_is_fitted(estimator)
     coef = estimator.coef_.toarray() if sp.issparse(estimator.coef_) else estimator.coef_
     names = getattr(estimator, "feature_names_in_", None)
@@ -74,7 +75,7 @@ def load_model(path: str | os.PathLike[str]) -> Any:
 
     Returns
     -------
-    LinearSVC or LinearSVR
+    LinearSVC, LinearSVR or RankSVC
 
     Raises
     ------

@@ -108,7 +108,7 @@ class RankingProblem(CutProblem):
         if not total > 0:
             raise ValueError(
                 "there is nothing to rank: no query has two documents of different grades and "
-                f"positive weight (query {self.queries.names[0]!r} has grades "
+                f"positive weight (query {self.queries.names[0].item()!r} has grades "
                 f"{np.unique(self.y[self.queries.rows(0)]).tolist()})"
             )
         return np.where(says, weight, 0.0) / total, self.queries.names[~says]

@@ -1,0 +1,289 @@
+"""RankSVC: documents scored so that the better ones of a query come first, with a certificate."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import scipy.sparse as sp
+from joblib import effective_n_jobs
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils.extmath import safe_sparse_dot
+from sklearn.utils.validation import check_is_fitted
+
+from gapsvm.backends import get_backend
+from gapsvm.estimators.randomness import seed_of
+from gapsvm.estimators.rows import rows_to_learn, rows_to_predict
+from gapsvm.losses.ranking import mean_ndcg
+from gapsvm.problems.limits import lam_of
+from gapsvm.problems.risk import RiskIterate
+from gapsvm.problems.structured.ranking import RankingProblem
+from gapsvm.rows.queries import queries_of
+from gapsvm.solvers.base import warmed
+from gapsvm.solvers.bundle.bundle import Bundle
+from gapsvm.solvers.bundle.proximal import ProximalBundle
+from gapsvm.solvers.loop import solve
+from gapsvm.solvers.trace import Result, Status
+from gapsvm.system.cores import at_most_cores
+from gapsvm.training.progress import ProgressBar
+
+_METHODS = {"auto": Bundle, "bundle": Bundle, "proximal-bundle": ProximalBundle}
+
+
+class RankSVC(BaseEstimator):
+    """A linear ranking function with the largest margin, and how far it is from the optimum.
+
+    Minimises (λ/2)‖w‖² + the mean loss, where λ = ``lam`` or 1/(C·Q), Q being the number of queries
+    (the sum of their weights).
+
+    Parameters
+    ----------
+    C : float
+    lam : float, optional
+        λ itself; C is then not looked at.
+    loss : "pairs" or "ndcg"
+        The hinge loss of all pairs of documents of different grades, or 1 − NDCG@k made convex
+        (Chapelle, Le & Smola 2007), with gains 2^grade − 1, discounts 1, 1, 1/log₂3, …
+    average : "pairs" or "queries"
+        What counts the same under loss "pairs": every pair, or every query.
+    truncation : int, optional
+        k of NDCG@k, for loss "ndcg" and for ``score``; None for all ranks.
+    qid_column : int, optional
+        The column of X that holds the query of each document, in ``fit``, ``predict`` and
+        ``score``: for scikit-learn's cross-validation.  Its weight is 0.  By default qid is an
+        argument.
+    tol : float
+        Certified gap to reach, relative to the objective at w = 0.
+    method : "auto", "bundle", "proximal-bundle" or a solver
+        "auto" is "bundle".
+    max_iter : int
+        Looks at all documents, at most.
+    time_limit : float, optional
+        Seconds.
+    warm_start : bool
+        Begin at the weights of the fit before.
+    n_jobs : int, optional
+        Threads; -1 for all cores.
+    random_state : int, RandomState or None
+        For solvers that draw at random; those named above do not.
+    verbose : int
+        Draw progress.
+    callbacks : callable or list of callables
+        Each gets a ``gapsvm.Record`` after every evaluation; a true answer ends the fit.
+
+    Attributes
+    ----------
+    coef_ : array of shape (n_features,)
+    primal_objective_, dual_objective_, dual_gap_ : float
+        The objective, a lower bound of its minimum, and their difference.
+    converged_, status_, n_iter_, history_, method_, copy_note_
+    skipped_ : array
+        The queries without two different grades, which say nothing about w.
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "C": [Interval(Real, 0, None, closed="neither")],
+        "lam": [Interval(Real, 0, None, closed="neither"), None],
+        "loss": [StrOptions({"pairs", "ndcg"})],
+        "average": [StrOptions({"pairs", "queries"})],
+        "truncation": [Interval(Integral, 1, None, closed="left"), None],
+        "qid_column": [Interval(Integral, 0, None, closed="left"), None],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "method": [StrOptions(set(_METHODS)), HasMethods(["init", "advance", "iterate"])],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "time_limit": [Interval(Real, 0, None, closed="left"), None],
+        "warm_start": ["boolean"],
+        "n_jobs": [Integral, None],
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+        "callbacks": ["array-like", callable, None],
+    }
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        *,
+        lam: float | None = None,
+        loss: str = "pairs",
+        average: str = "pairs",
+        truncation: int | None = 10,
+        qid_column: int | None = None,
+        tol: float = 1e-3,
+        method: Any = "auto",
+        max_iter: int = 1000,
+        time_limit: float | None = None,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+        callbacks: Any = None,
+    ) -> None:
+        self.C = C
+        self.lam = lam
+        self.loss = loss
+        self.average = average
+        self.truncation = truncation
+        self.qid_column = qid_column
+        self.tol = tol
+        self.method = method
+        self.max_iter = max_iter
+        self.time_limit = time_limit
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+        self.callbacks = callbacks
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        qid: Any = None,
+        sample_weight: Any = None,
+        query_weight: Any = None,
+    ) -> Self:
+        """Train on documents with grades.
+
+        Parameters
+        ----------
+        X : array or sparse matrix (documents × features)
+        y : array of grades, higher is better
+        qid : array, the query of each document; rows of a query need not be neighbours
+            Needed unless ``qid_column`` is given.
+        sample_weight : array, optional
+            A weight a document, for loss "pairs": a pair has the product.
+        query_weight : array, optional
+            A weight a query, in ascending order of qid.
+        """
+        self._validate_params()
+        X, y = rows_to_learn(self, X, y=y, y_numeric=True, ensure_min_samples=2)
+        n, d = X.shape
+        if self.qid_column is not None and self.qid_column >= d:
+            raise ValueError(f"qid_column = {self.qid_column}, but X has {d} columns")
+        qid = self._queries(X, qid)
+        threads = self._threads()
+        backend = get_backend("cpu", threads)
+        problem = RankingProblem(
+            *(X, y, qid, self._lam(qid, n, query_weight)),
+            loss=self.loss,  # type: ignore[arg-type]
+            average=self.average,  # type: ignore[arg-type]
+            sample_weight=sample_weight,
+            query_weight=query_weight,
+            truncation=self.truncation,
+            without=self.qid_column,
+            backend=backend,
+        )
+        self._set_fitted(problem, self._solved(problem, backend))
+        self._report()
+        return self
+
+    def _lam(self, qid: Any, n: int, query_weight: Any) -> float:
+        if self.lam is not None:
+            return self.lam
+        total = len(queries_of(qid, n)) if query_weight is None else float(np.sum(query_weight))
+        return lam_of(self.C, float(total))
+
+    def _queries(self, X: Any, qid: Any) -> Any:
+        """The query of each row, from the argument or from a column."""
+        if qid is not None or self.qid_column is None:
+            return qid
+        column = X[:, [self.qid_column]]
+        return np.asarray(column.toarray() if sp.issparse(column) else column).ravel()
+
+    def _threads(self) -> int:
+        if self.n_jobs == 0:
+            raise ValueError("n_jobs must not be 0; use None for one thread or -1 for all cores")
+        return at_most_cores(int(effective_n_jobs(self.n_jobs)))
+
+    def _solved(self, problem: RankingProblem, backend: Any) -> Result:
+        solver = _METHODS[self.method]() if isinstance(self.method, str) else self.method
+        coef: Any = getattr(self, "coef_", None) if self.warm_start else None
+        fits = coef is not None and coef.shape == (problem.n_features,)
+        first = RiskIterate(coef) if fits else None
+        callbacks = [self.callbacks] if callable(self.callbacks) else list(self.callbacks or ())
+        with ProgressBar(type(self).__name__, shown=bool(self.verbose)) as bar:
+            return solve(
+                problem,
+                warmed(solver, first),
+                gap=self.tol * problem.primal_at_zero,
+                max_passes=self.max_iter,
+                time_limit=self.time_limit,
+                callbacks=[*callbacks, *bar.watch()],
+                backend=backend,
+                seed=seed_of(self.random_state),
+                first=first,
+            )
+
+    def _set_fitted(self, problem: RankingProblem, result: Result) -> None:
+        certificate = result.certificate
+        self.coef_ = result.solution.w
+        self.intercept_ = np.zeros(1)
+        self.primal_objective_ = certificate.primal
+        self.dual_objective_ = certificate.dual
+        self.dual_gap_ = certificate.gap
+        self.history_ = result.trace
+        self.n_iter_ = max(1, math.ceil(result.passes))
+        self.status_ = result.status.name
+        self.converged_ = result.converged
+        named = isinstance(self.method, str) and self.method != "auto"
+        self.method_ = self.method if named else type(result.solver).__name__.lower()
+        self.method_note_ = ""
+        self.copy_note_ = problem.rows.note
+        self.skipped_ = problem.skipped
+        self._ending = result.ending
+
+    def _report(self) -> None:
+        """Say what a user must know about how the fit ended; the model is in place by now."""
+        status = Status[self.status_]
+        if status is Status.INTERRUPTED:
+            raise KeyboardInterrupt("the estimator holds the last certified model")
+        if self.converged_:
+            return
+        advice = {
+            Status.MAX_PASSES: "raise max_iter or tol",
+            Status.TIME_LIMIT: "raise time_limit or tol",
+        }.get(status, "raise tol, or rescale the features")
+        warnings.warn(
+            f"certified gap {self.dual_gap_:.3e} after {self.n_iter_} passes, tol={self.tol:g} not "
+            f"reached: {self._ending}. The model is usable: its objective is within the gap of the "
+            f"optimum. To get closer, {advice}.",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
+
+    def predict(self, X: Any) -> Any:
+        """A score for each document: the higher, the better.
+
+        Scores of documents of one query can be compared with each other.
+        """
+        check_is_fitted(self)
+        return self._scores(rows_to_predict(self, X))
+
+    def score(self, X: Any, y: Any, qid: Any = None) -> float:
+        """NDCG@truncation, the mean over all queries; one without a relevant document counts 0."""
+        check_is_fitted(self)
+        X = rows_to_predict(self, X)
+        queries = queries_of(self._queries(X, qid), X.shape[0])
+        return mean_ndcg(y, self._scores(X), queries.of_row, self.truncation)
+
+    def _scores(self, X: Any) -> Any:
+        return np.asarray(safe_sparse_dot(X, self.coef_)).ravel()
+
+    def _bias(self) -> str:
+        return "none"
+
+    @staticmethod
+    def _shaped(coef: Any) -> Any:
+        """``coef_`` as the estimator shows it."""
+        return np.ravel(coef)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.target_tags.required = True
+        return tags
