@@ -43,6 +43,8 @@ def test_a_table_of_labels_only(fails: Command, tmp_path: Path) -> None:
     table = tmp_path / "labels.csv"
     table.write_text("kind\n1\n2\n")
     assert f"{table} has no features: its only column, 'kind'" in fails("fit", table)
+    table.write_text("a;b;kind\n1;2;0\n2;3;1\n")
+    assert "'a;b;kind', holds the labels; cells stand between commas" in fails("fit", table)
 
 
 def test_a_problem_has_rows_and_columns() -> None:

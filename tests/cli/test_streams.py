@@ -175,6 +175,12 @@ def test_piped_tables_have_all_digits_and_no_padding(run: Command, two_classes: 
     ]
 
 
+def test_piped_lists_have_a_line_for_each_name(run: Command) -> None:
+    for command, cells in ((("reproduce", "--list"), 3), (("data",), 2)):
+        lines = run(*command).out.splitlines()
+        assert all(line.count("\t") == cells - 1 for line in lines), command
+
+
 def test_no_width_changes_what_is_piped(
     run: Command, two_classes: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -94,12 +94,13 @@ def _shown(rows: list[list[Cell]]) -> list[list[str]]:
 
 
 def _plain(rows: list[list[Cell]]) -> list[str]:
-    """Cells between tabs; none of them holds a tab or the end of a line."""
+    """Cells between tabs, each line of a cell as one of its own; none holds a tab."""
 
-    def exact(cell: Cell) -> str:
-        return " ".join((str(cell.value) if isinstance(cell, Exact) else cell).split())
+    def exact(cell: Cell) -> list[str]:
+        text = str(cell.value) if isinstance(cell, Exact) else cell
+        return [" ".join(line.split()) for line in text.split("\n")]
 
-    return ["\t".join(map(exact, row)).rstrip("\t") for row in rows]
+    return ["\t".join(part for cell in row for part in exact(cell)).rstrip("\t") for row in rows]
 
 
 def _show(lines: list[str]) -> None:

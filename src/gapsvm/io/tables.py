@@ -42,6 +42,11 @@ def is_text_table(path: str | os.PathLike[str]) -> bool:
     return os.fspath(path).lower().endswith(TEXT_SUFFIXES)
 
 
+def _separator(path: Path) -> str:
+    """What stands between the cells of a text table."""
+    return "," if path.name.lower().endswith((".csv", ".csv.gz")) else "\t"
+
+
 def read_table(
     path: str | os.PathLike[str],
     *,
@@ -74,10 +79,16 @@ def read_table(
     if np.dtype(dtype) not in (np.float32, np.float64):
         raise ValueError(f"dtype must be float32 or float64, got {dtype}")
     table = open_table(path, header=header, label=label)
+    path = table.path
     name = table.column(-1 if label is None else label)
     others = [column for column in table.columns if column != name]
     if not others:
-        raise TableError(f"{path} has no features: its only column, {name!r}, holds the labels")
+        between = ""
+        if is_text_table(path):
+            between = f"; cells stand between {'commas' if _separator(path) == ',' else 'tabs'}"
+        raise TableError(
+            f"{path} has no features: its only column, {name!r}, holds the labels{between}"
+        )
     X, y = table.features(others, dtype), table.labels(name)
     if table.has_names:
         return TableData(X, y, others, name)
@@ -109,7 +120,7 @@ def open_table(
     check_regular(path)  # says if there is no such file
     try:
         if is_text_table(path):
-            separator = "," if path.name.lower().endswith((".csv", ".csv.gz")) else "\t"
+            separator = _separator(path)
             named = has_names(path, separator, label, known) if header is None else header
             text = polars.read_csv(
                 path, separator=separator, has_header=named, infer_schema_length=None
