@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import numpy as np
 import pytest
 
@@ -57,6 +59,17 @@ def test_no_row_is_lost(tmp_path):
     assert data.y.tolist() == ["setosa", "setosa", "versicolor"]
     data = read_table(table(tmp_path, "w,h, kind \n" + IRIS))
     assert (len(data.y), data.feature_names, data.label) == (3, ["w", "h"], "kind")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["\0\n1\n", 'a,"b\n1,2\n', "a,b\r1,2\r3,4\r", "\x0c,\x1c\n1,2\n", "\n\n", "\ufeff", ",,\n"],
+)
+def test_odd_text_is_read_or_refused_in_a_sentence(tmp_path, text):
+    path = tmp_path / "t.csv"
+    path.write_bytes(text.encode())
+    with contextlib.suppress(TableError):
+        read_table(path)
 
 
 def test_one_may_say_it(tmp_path):

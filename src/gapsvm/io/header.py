@@ -84,8 +84,13 @@ def _sample(path: Path, separator: str) -> list[list[str]]:
     except (EOFError, gzip.BadGzipFile) as error:
         raise TableError(f"{path}: the compressed data is damaged: {error}") from error
     text = content.decode("utf-8-sig", errors="replace")
-    lines = text.splitlines(keepends=True)
+    lines = list(io.StringIO(text, newline=None))
     whole = lines if ended or len(lines) < 2 else lines[:-1]
-    reader = csv.reader(io.StringIO("".join(whole)), delimiter=separator)
-    csv.field_size_limit(_LINE_LIMIT)
-    return [[cell.strip() for cell in line] for line in reader if line]
+    limit = csv.field_size_limit(_LINE_LIMIT)
+    try:
+        reader = csv.reader(whole, delimiter=separator)
+        return [[cell.strip() for cell in line] for line in reader if line]
+    except csv.Error as error:
+        raise TableError(f"{path} cannot be read: {error}") from error
+    finally:
+        csv.field_size_limit(limit)
