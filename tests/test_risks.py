@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from problems import BIASES, LOSS_NAMES, matrix, problem, targets
 
-from gapsvm import Bundle, MulticlassProblem, ProximalBundle, solve
+from gapsvm import Bundle, ChainProblem, FrankWolfe, MulticlassProblem, ProximalBundle, solve
 from gapsvm.backends import get_backend
 from gapsvm.problems.risks import risk_of
 
-BACKEND = get_backend("reference")
+BACKEND, CPU = get_backend("reference"), get_backend("cpu")
 MULTICLASS = ("crammer_singer", "multinomial")
 
 
@@ -151,3 +151,21 @@ def test_a_warm_start_of_a_linear_problem(bias):
         assert warm.certificate.dual >= before.certificate.dual - 1e-9
     with pytest.raises(ValueError, match="ball"):
         solve(problem("hinge", radius=1.0), Bundle(), gap=0.1)
+
+
+def test_chains():
+    """Cuts hold; the bundle and Frank-Wolfe find the same optimum; either may begin where the other
+    ended."""
+    X, starts = matrix(40, 3), np.arange(0, 41, 4)
+    p = ChainProblem(X, starts, np.arange(40) // 2 % 3, 3, 0.1)
+    risk = risk_of(p)
+    w, v = np.random.default_rng(0).normal(size=(2, risk.size))
+    answer, other = risk.ask(w, CPU), risk.ask(v, CPU)
+    assert answer.cut.slope @ w + answer.cut.offset == pytest.approx(answer.value)
+    assert answer.cut.slope @ v + answer.cut.offset <= other.value + 1e-12
+    options = {"gap": 1e-4, "max_passes": 2000}
+    one, two = (solve(p, solver, **options) for solver in (Bundle(), FrankWolfe()))
+    assert one.converged
+    assert abs(one.certificate.primal - two.certificate.primal) <= 1e-4
+    warm = solve(p, Bundle().warmed(two.solution), gap=0.0, max_passes=1)
+    assert warm.certificate.dual >= two.certificate.dual - 1e-9

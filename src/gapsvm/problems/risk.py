@@ -252,15 +252,15 @@ class VectorRisk(ABC):
     def merged(self, cuts: Sequence[Cut], shares: Any) -> Cut:
         return combined(cuts, shares)
 
-    def iterate(self, w: Any, bias: float, cut: Cut | None) -> RiskIterate:
+    def iterate(self, w: Any, bias: float, cut: Cut | None) -> Any:
         if cut is None:
             return RiskIterate(w.copy(), bias)
         return RiskIterate(w.copy(), bias, cut.slope.copy(), cut.offset)
 
-    def start(self, iterate: RiskIterate, backend: Backend) -> Any:
+    def start(self, iterate: Any, backend: Backend) -> Any:
         return np.array(iterate.w, dtype=np.float64)
 
-    def known(self, iterate: RiskIterate, backend: Backend) -> Cut | None:
+    def known(self, iterate: Any, backend: Backend) -> Cut | None:
         return None if iterate.slope is None else Cut(iterate.slope, iterate.offset)
 
 

@@ -10,6 +10,8 @@ from gapsvm.problems.linear_risk import LinearRisk
 from gapsvm.problems.multiclass import MulticlassProblem
 from gapsvm.problems.multiclass_risk import MulticlassRisk
 from gapsvm.problems.risk import Risk
+from gapsvm.problems.structured.base import StructuredProblem
+from gapsvm.problems.structured.risk import StructuredRisk
 
 
 @singledispatch
@@ -37,3 +39,8 @@ def _(problem: LinearProblem) -> Risk:
 @risk_of.register
 def _(problem: MulticlassProblem) -> Risk:
     return MulticlassRisk(problem)
+
+
+@risk_of.register
+def _(problem: StructuredProblem) -> Risk:
+    return StructuredRisk(problem)

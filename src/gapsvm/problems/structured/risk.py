@@ -1,0 +1,49 @@
+"""The risk of structured problems: one pass of the oracle is a value and a cut."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from gapsvm.backends import Backend
+from gapsvm.problems.risk import Answer, Cut, VectorRisk
+from gapsvm.problems.structured.base import StructuredIterate, StructuredProblem
+
+
+class StructuredRisk(VectorRisk):
+    """R of a ``StructuredProblem``; weights are w as one vector.
+
+    α = the truth shows that R ≥ 0.  What a bundle proves is handed on as ``lower``: its cuts are
+    means over examples, and no labellings of single ones.
+    """
+
+    def __init__(self, problem: StructuredProblem[Any]) -> None:
+        super().__init__(math.prod(problem.shape), 0.0)
+        self.problem = problem
+
+    def ask(self, w: Any, backend: Backend) -> Answer:
+        value, slope = self.problem.subgradient(w.reshape(self.problem.shape), backend)
+        slope = np.array(slope, dtype=np.float64).ravel()
+        return Answer(float(value), Cut(slope, float(value) - float(slope @ w)))
+
+    def iterate(self, w: Any, bias: float, cut: Cut | None) -> StructuredIterate:
+        cut = cut or self.floor_cut()
+        lower = cut.offset - float(cut.slope @ cut.slope) / (2.0 * self.problem.lam)
+        return StructuredIterate(w.reshape(self.problem.shape).copy(), None, lower)
+
+    def start(self, iterate: StructuredIterate, backend: Backend) -> Any:
+        if iterate.w is not None:
+            return np.array(iterate.w, dtype=np.float64).ravel()
+        known = self.known(iterate, backend)
+        return np.zeros(self.size) if known is None else -known.slope / self.problem.lam
+
+    def known(self, iterate: StructuredIterate, backend: Backend) -> Cut | None:
+        if iterate.dual is None:
+            return None
+        dual, w = self.problem.dual_value(iterate.dual, backend)
+        if not math.isfinite(dual):
+            return None
+        w = np.array(w, dtype=np.float64).ravel()
+        return Cut(-self.problem.lam * w, dual + 0.5 * self.problem.lam * float(w @ w))
