@@ -60,7 +60,7 @@ def get_kernel(spec: str | tuple[Any, ...], **parameters: Any) -> Any:
     return KERNELS.make(spec, **{k: v for k, v in parameters.items() if k in known})
 
 
-def on_data(kernel: Any, rows: Rows) -> Any:
+def on_data(kernel: Any, rows: Rows, weight: Any = None) -> Any:
     """The kernel with a γ that is a number; an error says what a number may not be."""
     if isinstance(kernel, Polynomial) and not kernel.degree >= 0:
         raise ValueError(f"degree must be a whole number >= 0, got {kernel.degree!r}")
@@ -68,18 +68,18 @@ def on_data(kernel: Any, rows: Rows) -> Any:
         return kernel
     gamma = kernel.gamma
     if isinstance(gamma, str):
-        gamma = _gamma_of(gamma, rows)
+        gamma = _gamma_of(gamma, rows, weight)
     kernel = kernel._replace(gamma=float(gamma))
     if not 0 <= kernel.gamma < np.inf:
         raise ValueError(f"gamma must be finite and >= 0, got {gamma!r}")
     return kernel
 
 
-def _gamma_of(rule: str, rows: Rows) -> float:
+def _gamma_of(rule: str, rows: Rows, weight: Any) -> float:
     """1/(d·variance of all values), or 1/d; 1 where the variance is 0, as scikit-learn has it."""
     n, d = rows.shape
     rules: dict[str, Callable[[], float]] = {
-        "scale": lambda: d * variance(rows),
+        "scale": lambda: d * variance(rows, weight),
         "auto": lambda: float(d),
     }
     if rule not in rules:
@@ -88,11 +88,13 @@ def _gamma_of(rule: str, rows: Rows) -> float:
     return 1.0 / width if width > 0 else 1.0
 
 
-def variance(rows: Rows) -> float:
-    """Of all values of the matrix, zeros that are not stored among them."""
+def variance(rows: Rows, weight: Any = None) -> float:
+    """Of all values of the matrix, zeros that are not stored among them, by the rows' weights."""
     matrix = rows.to_scipy()
-    if not rows.is_sparse:
+    if weight is None and not rows.is_sparse:
         return float(matrix.var(dtype=np.float64)) if matrix.size else 0.0
-    count = float(np.prod(rows.shape))
-    mean = float(matrix.data.sum(dtype=np.float64)) / count
-    return max(0.0, float(rows.sq_norms.sum()) / count - mean * mean)
+    n, d = rows.shape
+    weight = np.ones(n) if weight is None else weight
+    count = float(weight.sum()) * d
+    mean = float((matrix.T @ weight).sum()) / count
+    return max(0.0, float(weight @ rows.sq_norms) / count - mean * mean)

@@ -86,6 +86,16 @@ class KernelRows:
         """What tells it from other sources."""
         raise NotImplementedError
 
+    def subset(self, index: Any) -> KernelRows:
+        """The rows and columns of these numbers; of a matrix that is there already, a part."""
+        if "gram" in self.__dict__:
+            return MatrixRows(self.gram[np.ix_(index, index)], like=self)
+        return self.chosen(index)
+
+    def chosen(self, index: Any) -> KernelRows:
+        """``subset`` where K is not there."""
+        raise NotImplementedError
+
     @cached_property
     def gram(self) -> Any:
         """All of K in float64: for few rows."""
@@ -98,6 +108,8 @@ class KernelRows:
 
     def square(self, index: Any, dtype: Any) -> Any:
         """K among some rows."""
+        if "gram" in self.__dict__:
+            return np.asarray(self.gram[np.ix_(index, index)], dtype)
         part = self.part(index, dtype)
         out = np.empty((part.size, part.size), dtype)
         self.evaluations += out.size
@@ -124,6 +136,9 @@ class KernelRows:
 
     def subtract(self, index: Any, coef: Any, pull: Any, dtype: Any) -> None:
         """pull −= Σ coef_r K_r over rows r of ``index``; rows of K are kept where there is room."""
+        if "gram" in self.__dict__:
+            self.backend.add_kernel_rows(self.gram, index, -coef, pull)
+            return
         cache = self._kept(dtype)
         here = cache.found(index)
         old, new = index[here], index[~here]
@@ -168,14 +183,22 @@ class FeatureRows(KernelRows):
         Its γ may be "scale" or "auto".
     cache_size : float
         Megabytes for rows that are kept.
+    weight : array, optional
+        Weights of the rows, for γ = "scale".
     """
 
     def __init__(
-        self, X: Any, kernel: Any, *, backend: str | Backend = "cpu", cache_size: float = 200.0
+        self,
+        X: Any,
+        kernel: Any,
+        *,
+        backend: str | Backend = "cpu",
+        cache_size: float = 200.0,
+        weight: Any = None,
     ) -> None:
         super().__init__(get_backend(backend), cache_size)
         self.rows: Rows = checked_rows(X, self.backend)
-        self.kernel = on_data(kernel, self.rows)
+        self.kernel = on_data(kernel, self.rows, weight)
         self.n_rows = self.rows.shape[0]
         self.is_definite = self.kernel.is_definite
         self.squares = self.rows.sq_norms
@@ -201,6 +224,11 @@ class FeatureRows(KernelRows):
 
     def fingerprint(self) -> dict[str, Any]:
         return {**self.rows.fingerprint(), "kernel": repr(self.kernel)}
+
+    def chosen(self, index: Any) -> FeatureRows:
+        view = as_rows(self.rows.to_scipy()[index]).view
+        rows = Rows(view, (len(index), self.rows.shape[1]), None, self.rows.sq_norms[index])
+        return FeatureRows(rows, self.kernel, backend=self.backend, cache_size=self.cache_size)
 
 
 def part_of(rows: Rows, index: Any, dtype: Any, *, spread: bool = False) -> Part:
@@ -230,16 +258,25 @@ class MatrixRows(KernelRows):
 
     steps_in_single = False
 
-    def __init__(self, K: Any, *, backend: str | Backend = "cpu", cache_size: float = 0.0) -> None:
-        super().__init__(get_backend(backend), cache_size)
+    def __init__(
+        self, K: Any, *, backend: str | Backend = "cpu", like: KernelRows | None = None
+    ) -> None:
+        super().__init__(get_backend(backend) if like is None else like.backend, 0.0)
         if sp.issparse(K):
             raise TypeError("a precomputed kernel matrix must be dense; call its toarray()")
         self.matrix = np.asarray(K)
+        if not np.isfinite(self.matrix).all():
+            raise ValueError("the kernel matrix contains NaN or infinity")
         if self.matrix.ndim != 2 or self.matrix.shape[0] != self.matrix.shape[1]:
             raise ValueError(
                 f"a precomputed kernel matrix must be square: rows × rows; got {self.matrix.shape}"
             )
         self.n_rows = len(self.matrix)
+        if self.matrix.dtype == np.float64:
+            self.__dict__["gram"] = self.matrix
+        if like is not None:  # it was checked there
+            self.is_definite = like.is_definite
+            return
         check_matrix(self.matrix)
         self.is_definite = is_definite(self.matrix)
 
@@ -255,6 +292,9 @@ class MatrixRows(KernelRows):
     @cached_property
     def diagonal(self) -> Any:
         return self.matrix.diagonal().astype(np.float64)
+
+    def chosen(self, index: Any) -> MatrixRows:
+        return MatrixRows(self.matrix[np.ix_(index, index)], like=self)
 
     def fingerprint(self) -> dict[str, Any]:
         some = self.matrix[: max(1, self.n_rows // 1000)]
@@ -274,10 +314,14 @@ class CallableRows(KernelRows):
         *,
         backend: str | Backend = "cpu",
         cache_size: float = 200.0,
+        like: KernelRows | None = None,
     ) -> None:
         super().__init__(get_backend(backend), cache_size)
         self.X, self.function = X, function
         self.n_rows = X.shape[0]
+        if like is not None:  # it was checked there
+            self.is_definite = like.is_definite
+            return
         if self.n_rows <= _CHECKED_ROWS:
             check_matrix(self.gram)
             self.is_definite = is_definite(self.gram)
@@ -300,6 +344,10 @@ class CallableRows(KernelRows):
             return self.gram.diagonal().copy()
         found = [self.square(np.array([i]), np.float64)[0, 0] for i in range(self.n_rows)]
         return np.array(found)
+
+    def chosen(self, index: Any) -> CallableRows:
+        how: dict[str, Any] = {"backend": self.backend, "cache_size": self.cache_size}
+        return CallableRows(self.X[index], self.function, like=self, **how)
 
     def fingerprint(self) -> dict[str, Any]:
         name = getattr(self.function, "__qualname__", repr(self.function))

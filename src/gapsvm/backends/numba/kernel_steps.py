@@ -20,7 +20,7 @@ from gapsvm.backends.numba.jit import kernel
 
 _FUSED = {"fastmath": {"contract", "nsz"}}
 _F32, _I32, _I64 = np.float32, np.int32, np.int64
-_LEAST = -(1 << 62)
+_LEAST = -(1 << 63)
 _PLACE = 0xFFFFFFFF
 _FLAT = 1e-12  # the least curvature of a move, as where K is not positive definite
 _LOOK_EVERY = 16  # steps between two looks at the largest violation

@@ -1,0 +1,696 @@
+"""SVC and SVR: scikit-learn's signatures for kernel machines, a certificate with every fit."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable, Sequence
+from itertools import combinations, pairwise
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from joblib import effective_n_jobs
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import assert_all_finite
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils.multiclass import _ovr_decision_function, check_classification_targets
+from sklearn.utils.validation import (
+    _num_samples,
+    check_consistent_length,
+    check_is_fitted,
+    column_or_1d,
+    validate_data,
+)
+
+from gapsvm.estimators.callbacks import (
+    WRAPPER_FRAMES,
+    CallbackBridge,
+    CallbackSupportMixin,
+    with_callbacks,
+)
+from gapsvm.kernels.registry import PRECOMPUTED, get_kernel
+from gapsvm.kernels.rows import CallableRows, FeatureRows, KernelRows, MatrixRows, called
+from gapsvm.losses.registry import get_loss
+from gapsvm.models.support_vectors import machine_functions, paired
+from gapsvm.problems.kernel import KernelIterate
+from gapsvm.problems.linear import check_weights
+from gapsvm.rows.matrix import copy_note
+from gapsvm.solvers.trace import Callback, Status
+from gapsvm.solvers.working_set.solver import WorkingSet
+from gapsvm.system.cores import at_most_cores
+from gapsvm.training.machines import Machine, MachineOptions, Task, train_machines
+from gapsvm.training.progress import ProgressBar
+
+_INDEFINITE = (
+    "the kernel matrix is not positive definite: the problem has no minimum. The model is a point "
+    "where no single row, and no pair, can do better, as LIBSVM finds; dual_gap_ says how far rows "
+    "are from that, and bounds nothing else."
+)
+
+
+class _KernelMachine(CallbackSupportMixin, BaseEstimator):
+    """What classification and regression share: rows of K, the call of training, the report."""
+
+    _parameter_constraints: dict[str, list[Any]] = {
+        "C": [Interval(Real, 0, None, closed="neither")],
+        "lam": [Interval(Real, 0, None, closed="neither"), None],
+        "kernel": [str, callable],
+        "degree": [Interval(Integral, 0, None, closed="left")],
+        "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0.0, None, closed="left")],
+        "coef0": [Interval(Real, None, None, closed="neither")],
+        "fit_intercept": ["boolean"],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "cache_size": [Interval(Real, 0, None, closed="neither")],
+        "max_iter": [Interval(Integral, -1, None, closed="left")],
+        "time_limit": [Interval(Real, 0, None, closed="left"), None],
+        "solver": [StrOptions({"auto"}), HasMethods(["init", "advance", "iterate"])],
+        "warm_start": ["boolean"],
+        "n_jobs": [Integral, None],
+        "verbose": ["verbose"],
+        "callbacks": ["array-like", callable, None],
+    }
+
+    def _check_combinations(self) -> None:
+        if self.max_iter == 0:
+            raise ValueError("max_iter must be at least 1, or -1 for no limit")
+        if self.n_jobs == 0:
+            raise ValueError("n_jobs must not be 0; use None for one thread or -1 for all cores")
+
+    def _threads(self) -> int:
+        return at_most_cores(int(effective_n_jobs(self.n_jobs)))
+
+    def _validated(self, X: Any, y: Any) -> Any:
+        """X, for a callable kernel as it is, as an array."""
+        if callable(self.kernel):
+            check_consistent_length(X, y)
+            X = _indexable(X)
+            if X.ndim == 2:
+                self.n_features_in_ = X.shape[1]
+            return X
+        if sp.issparse(X) and self.kernel == PRECOMPUTED:
+            raise TypeError("a sparse matrix cannot be a precomputed kernel; call its toarray()")
+        X = validate_data(
+            self,
+            X,
+            accept_sparse="csr",
+            dtype=[np.float64, np.float32],
+            order="C",
+            accept_large_sparse=True,
+            ensure_all_finite=False,
+        )
+        check_consistent_length(X, y)
+        return X
+
+    def _rows(self, X: Any, weight: Any) -> KernelRows:
+        """Where values of K come from."""
+        options: dict[str, Any] = {"cache_size": float(self.cache_size)}
+        if callable(self.kernel):
+            return CallableRows(X, self.kernel, **options)
+        if self.kernel == PRECOMPUTED:
+            return MatrixRows(X)
+        kernel = get_kernel(
+            self.kernel, gamma=self.gamma, degree=self.degree, coef0=float(self.coef0)
+        )
+        return FeatureRows(X, kernel, weight=weight, **options)
+
+    def _train(
+        self, X: Any, y: Any, weight: Any, rows: KernelRows, tasks: Sequence[Task], loss: Any
+    ) -> list[Machine]:
+        """Train one machine a task, watched by whoever wants to."""
+        callbacks = [self.callbacks] if callable(self.callbacks) else list(self.callbacks or ())
+        options = MachineOptions(
+            C=self.C,
+            lam=self.lam,
+            bias="free" if self.fit_intercept else "none",
+            tol=self.tol,
+            max_steps=math.inf if self.max_iter == -1 else self.max_iter,
+            time_limit=self.time_limit,
+            callbacks=callbacks,
+            solver=WorkingSet() if self.solver == "auto" else self.solver,
+            threads=self._threads(),
+        )
+        bridge = None
+        if hasattr(self, "_skl_callbacks"):
+            data = {"X": X, "y": y, "metadata": {"sample_weight": weight}}
+            bridge = CallbackBridge(self, data, len(tasks), self._attributes_of(X, rows, tasks))
+        with ProgressBar(type(self).__name__, shown=bool(self.verbose)) as bar:
+
+            def watch(k: int) -> list[Callback]:
+                return [*bar.watch(k, len(tasks)), *(bridge.watch(k) if bridge else ())]
+
+            machines = train_machines(
+                rows, tasks, loss, options, warm=self._warm_start(tasks), watch=watch
+            )
+        if bridge is not None:
+            bridge.close()
+        return machines
+
+    def _attributes_of(
+        self, X: Any, rows: KernelRows, tasks: Sequence[Task]
+    ) -> Callable[[KernelIterate], dict[str, Any]]:
+        """The attributes that make a model of one certified solution."""
+
+        def attributes(solution: KernelIterate) -> dict[str, Any]:
+            return {"_solution": solution}
+
+        return attributes
+
+    def _warm_start(self, tasks: Sequence[Task]) -> list[KernelIterate | None] | None:
+        """The solutions of the last fit, if they are of as many problems of the same sizes."""
+        before: list[KernelIterate] | None = getattr(self, "_solutions", None)
+        if not self.warm_start or before is None or len(before) != len(tasks):
+            return None
+        if any(len(old.alpha) != len(task.y) for old, task in zip(before, tasks)):
+            return None
+        return list(before)
+
+    def _set_certificates(self, machines: list[Machine], rows: KernelRows) -> None:
+        results = [machine.result for machine in machines]
+        several = len(results) > 1
+        self._solutions = [result.solution for result in results]
+        self.dual_gaps_ = np.array([r.gap for r in results])
+        self.dual_gap_ = float(self.dual_gaps_.max())
+        primal = np.array([r.certificate.primal for r in results])
+        dual = np.array([r.certificate.dual for r in results])
+        self.primal_objective_ = primal if several else float(primal[0])
+        self.dual_objective_ = dual if several else float(dual[0])
+        self.history_ = [r.trace for r in results] if several else results[0].trace
+        worst = next((r for r in results if not r.converged), results[0])
+        self.status_, self._ending = worst.status.name, worst.ending
+        self.converged_ = worst.converged
+        self.fit_status_ = 0 if self.converged_ else 1
+        self.method_ = "working_set" if self.solver == "auto" else type(self.solver).__name__
+        self.n_kernel_evals_ = rows.evaluations + sum(m.evaluations for m in machines)
+        self.gap_is_bound_ = {True: True, False: False, None: None}[rows.is_definite]
+        self._steps = np.array(
+            [max(1, round(r.passes * len(r.solution.alpha))) for r in results], dtype=np.int32
+        )
+
+    def _set_support(self, X: Any, rows: KernelRows, order: Any) -> None:
+        """``order``: the rows that are support vectors."""
+        self.support_ = order.astype(np.int32)
+        self._kernel = getattr(rows, "kernel", None)
+        self._gamma = float(getattr(self._kernel, "gamma", 0.0))
+        self.shape_fit_ = X.shape
+        if self.kernel == PRECOMPUTED:
+            self.support_vectors_ = np.empty((0, 0))
+        else:
+            self.support_vectors_ = X[order]
+
+    def _report(self) -> None:
+        """Say what a user must know about how the fit ended; the model is in place by now."""
+        frames = 3 + WRAPPER_FRAMES
+        if self.gap_is_bound_ is False:
+            warnings.warn(_INDEFINITE, UserWarning, stacklevel=frames)
+        status = Status[self.status_]
+        if status is Status.INTERRUPTED:
+            raise KeyboardInterrupt("the estimator holds the last certified model")
+        if status is Status.CONVERGED:
+            return
+        advice = {
+            Status.MAX_PASSES: "raise max_iter or tol",
+            Status.TIME_LIMIT: "raise time_limit or tol",
+            Status.STALLED: "raise tol, or rescale the features",
+        }.get(status, "raise tol")
+        steps = int(self._steps.max())
+        warnings.warn(
+            f"certified gap {self.dual_gap_:.3e} after {steps} step{'s' if steps > 1 else ''}, "
+            f"tol={self.tol:g} not reached: {self._ending}. The model is usable: its objective is "
+            f"within the gap of the optimum. To get closer, {advice}.",
+            ConvergenceWarning,
+            stacklevel=frames,
+        )
+
+    def _functions(self, X: Any, counts: Any) -> Any:
+        """One column for each function, or for each pair of classes."""
+        check_is_fitted(self)
+        if callable(self.kernel):
+            return self._by_values(
+                called(self.kernel, _indexable(X), self.support_vectors_), counts
+            )
+        X = validate_data(
+            self, X, accept_sparse="csr", dtype=[np.float64, np.float32], order="C", reset=False
+        )
+        if self.kernel == PRECOMPUTED:
+            if X.shape[1] != self.shape_fit_[0]:
+                raise ValueError(
+                    f"a precomputed kernel needs {self.shape_fit_[0]} columns, one for each row of "
+                    f"the fit; got {X.shape[1]}"
+                )
+            return self._by_values(np.asarray(X[:, self.support_], dtype=np.float64), counts)
+        coef, threads = np.atleast_2d(self._coef), self._threads()
+        parts = self._kernel, self.support_vectors_, coef, self._intercepts
+        return machine_functions(*parts, counts, X, threads)
+
+    def _by_values(self, K: Any, counts: Any) -> Any:
+        """Functions from values of K between rows and support vectors."""
+        coef = self._coef
+        if counts is None or len(counts) <= 2:
+            return K @ coef.T + self._intercepts
+        ends = np.concatenate([[0], np.cumsum(counts)])
+        by_class = [K[:, first:last] @ coef[:, first:last].T for first, last in pairwise(ends)]
+        return paired(by_class) + self._intercepts
+
+    @property
+    def coef_(self) -> Any:
+        """Weights of the features, where the kernel is linear."""
+        if self.kernel != "linear":
+            raise AttributeError("coef_ is there for kernel='linear' only")
+        check_is_fitted(self)
+        return self._linear_weights()
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self.kernel != PRECOMPUTED
+        tags.input_tags.pairwise = self.kernel == PRECOMPUTED
+        return tags
+
+
+def _indexable(X: Any) -> Any:
+    """What a callable kernel gets: arrays and sparse matrices as they are, lists as arrays."""
+    if sp.issparse(X):
+        return X.tocsr()
+    array = np.asarray(X)
+    return array if array.dtype.kind in "biufO" else np.asarray(X, dtype=object)
+
+
+def _checked_weight(sample_weight: Any, n: int) -> Any:
+    if sample_weight is None:
+        return None
+    weight = np.asarray(sample_weight, dtype=np.float64)
+    return check_weights(np.full(n, float(weight)) if weight.ndim == 0 else weight, n)
+
+
+def _class_weights(given: Any, classes: Any, labels: Any, weight: Any) -> Any:
+    """One weight per class; "balanced" gives every class the same share of the total weight."""
+    if given is None:
+        return np.ones(len(classes))
+    if isinstance(given, str):
+        mass = np.bincount(labels, weights=weight, minlength=len(classes))
+        return mass.sum() / (len(classes) * np.where(mass > 0, mass, 1.0))
+    known = dict(zip(classes.tolist(), range(len(classes))))
+    unknown = [label for label in given if label not in known]
+    if unknown:
+        raise ValueError(f"class_weight names classes that are not in y: {unknown!r}")
+    per_class = np.ones(len(classes))
+    for label, value in given.items():
+        if not (isinstance(value, Real) and 0 <= float(value) < math.inf):
+            raise ValueError(
+                f"class_weight of class {label!r} is {value!r}; class weights must be finite "
+                "numbers, >= 0"
+            )
+        per_class[known[label]] = value
+    return per_class
+
+
+class SVC(ClassifierMixin, _KernelMachine):
+    """Kernel support vector classification with a certified duality gap.
+
+    Minimises ``C * Σ s_i φ(y_i(f(x_i) + b)) + ‖f‖²/2`` over the functions of the kernel's space,
+    one such problem for each pair of classes (or each class), and proves how far the answer is from
+    the minimum.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Weight of the loss; ``lam = 1 / (C * sum of the weights of a problem)``.
+    kernel : {"rbf", "poly", "sigmoid", "linear", "laplacian", "chi2", "precomputed"} or callable, \
+default="rbf"
+        A spec such as ``"rbf(gamma=0.05)"`` will do.  A callable gets two lots of rows and returns
+        K between them; "precomputed": X is K.
+    degree : int, default=3
+        Of "poly".
+    gamma : {"scale", "auto"} or float, default="scale"
+        "scale" is 1 / (n_features * X.var()), the variance with rows counted by their sample
+        weights; "auto" is 1 / n_features.
+    coef0 : float, default=0.0
+        Of "poly" and "sigmoid".
+    tol : float, default=1e-3
+        Certified gap to reach, relative to the objective of the zero function.  Problems of up to a
+        thousand rows are solved to the last digits where that takes little longer.
+    cache_size : float, default=200
+        Megabytes for rows of K that are kept.
+    class_weight : dict, "balanced" or None, default=None
+        Multiplies the sample weights.
+    verbose : int, default=0
+        Progress with the gap.
+    max_iter : int, default=-1
+        Steps of two rows (without an intercept: of one) for each problem; -1 for no limit.
+    decision_function_shape : {"ovo", "ovr"}, default="ovr"
+        What ``decision_function`` returns for more than two classes, one against one: a column for
+        each pair, or votes and confidences a class.
+    break_ties : bool, default=False
+        Predict by the "ovr" decision function rather than by votes.
+    multi_class : {"ovo", "ovr"}, default="ovo"
+        The problems that are solved: for each pair of classes, or each class against all others.
+    loss : {"hinge", "squared_hinge", "smoothed_hinge"}, default="hinge"
+    lam : float, default=None
+        λ of the mean convention; overrides C.
+    fit_intercept : bool, default=True
+        The intercept is not penalised.
+    time_limit : float, default=None
+        Seconds at most.
+    solver : "auto" or a solver, default="auto"
+        Such as ``WorkingSet(block_size=512)``.
+    warm_start : bool, default=False
+        Begin at the solution of the last fit if the problems are of the same sizes.
+    n_jobs : int, default=None
+        Threads; None is one, -1 all cores.
+    callbacks : callable or list of callables, default=None
+        Called with each ``gapsvm.Record``; a true answer stops the fit.
+
+    Attributes
+    ----------
+    classes_, support_, support_vectors_, n_support_, dual_coef_, intercept_, n_iter_, coef_, \
+class_weight_, shape_fit_, fit_status_ : as scikit-learn's
+        With ``multi_class="ovr"`` and more than two classes ``dual_coef_`` has a row a class.
+    dual_gap_ : float
+        The certificate: objective minus minimum is at most this; the largest over problems.
+    dual_gaps_ : array, one number for each problem
+    gap_is_bound_ : bool or None
+        Whether the kernel is positive definite, on which the proof rests: False where it is not
+        (then ``dual_gap_`` says how far rows are from their conditions of optimality and no more),
+        None for a callable or a matrix of more than 2,000 rows, where that was not looked at.
+    primal_objective_, dual_objective_ : float, or one number for each problem
+    converged_ : bool;  status_ : str;  method_ : str
+    n_kernel_evals_ : int
+        Values of the kernel that were computed.
+    history_ : list of ``gapsvm.Record``, or one such list for each problem
+    copy_note_ : str or None
+        What of X had to be copied, and why.
+    """
+
+    _parameter_constraints = {
+        **_KernelMachine._parameter_constraints,
+        "class_weight": [dict, StrOptions({"balanced"}), None],
+        "decision_function_shape": [StrOptions({"ovr", "ovo"})],
+        "break_ties": ["boolean"],
+        "multi_class": [StrOptions({"ovr", "ovo"})],
+        "loss": [StrOptions({"hinge", "squared_hinge", "smoothed_hinge"})],
+    }
+
+    def __init__(
+        self,
+        *,
+        C: float = 1.0,
+        kernel: Any = "rbf",
+        degree: int = 3,
+        gamma: Any = "scale",
+        coef0: float = 0.0,
+        tol: float = 1e-3,
+        cache_size: float = 200,
+        class_weight: Any = None,
+        verbose: int = 0,
+        max_iter: int = -1,
+        decision_function_shape: str = "ovr",
+        break_ties: bool = False,
+        multi_class: str = "ovo",
+        loss: str = "hinge",
+        lam: float | None = None,
+        fit_intercept: bool = True,
+        time_limit: float | None = None,
+        solver: Any = "auto",
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        callbacks: Any = None,
+    ) -> None:
+        self.C = C
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.tol = tol
+        self.cache_size = cache_size
+        self.class_weight = class_weight
+        self.verbose = verbose
+        self.max_iter = max_iter
+        self.decision_function_shape = decision_function_shape
+        self.break_ties = break_ties
+        self.multi_class = multi_class
+        self.loss = loss
+        self.lam = lam
+        self.fit_intercept = fit_intercept
+        self.time_limit = time_limit
+        self.solver = solver
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.callbacks = callbacks
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SVC:
+        """Fit to rows X and labels y of any kind."""
+        self._validate_params()
+        self._check_combinations()
+        self.copy_note_ = copy_note(X)
+        X = self._validated(X, y)
+        labels = self._encoded(y)
+        weight = _checked_weight(sample_weight, _num_samples(X))
+        own_weight = weight
+        per_class = _class_weights(self.class_weight, self.classes_, labels, weight)
+        self.class_weight_ = per_class
+        if self.class_weight is not None:
+            with np.errstate(over="ignore"):
+                weight = per_class[labels] * (1.0 if weight is None else weight)
+            weight = check_weights(weight, len(labels), "class_weight times sample_weight")
+        self._check_masses(labels, weight)
+        rows = self._rows(X, own_weight)
+        tasks = self._tasks(labels, weight)
+        if len(tasks) > 1 and rows.n_rows**2 * 8 <= self.cache_size * 2**20:
+            _ = rows.gram  # all tasks share it
+        machines = self._train(X, y, weight, rows, tasks, get_loss(self.loss))
+        self._set_machines(X, labels, rows, tasks, machines)
+        self._set_certificates(machines, rows)
+        self.n_iter_ = self._steps
+        self._report()
+        return self
+
+    def _encoded(self, y: Any) -> Any:
+        if np.asarray(y).dtype.kind == "f":
+            assert_all_finite(y, input_name="y")
+        check_classification_targets(y)
+        self.classes_, labels = np.unique(column_or_1d(y, warn=True), return_inverse=True)
+        if len(self.classes_) < 2:
+            raise ValueError(
+                f"SVC needs at least two classes, but y holds one class: {self.classes_!r}"
+            )
+        return labels
+
+    def _check_masses(self, labels: Any, weight: Any) -> None:
+        if weight is None:
+            return
+        mass = np.bincount(labels, weights=weight, minlength=len(self.classes_))
+        if not mass.all():
+            raise ValueError(
+                "every class needs a positive weight; classes whose weights are all zero: "
+                f"{self.classes_[mass == 0]!r}"
+            )
+
+    @property
+    def _against_one(self) -> bool:
+        """Whether there is a problem for each of several pairs."""
+        return self.multi_class == "ovo" and len(self.classes_) > 2
+
+    def _tasks(self, labels: Any, weight: Any) -> list[Task]:
+        """Two classes: the second is positive.  Pairs: the first.  One against all: the one."""
+        k = len(self.classes_)
+        if k == 2:
+            return [Task(None, np.where(labels == 1, 1.0, -1.0), weight)]
+        if not self._against_one:
+            return [Task(None, np.where(labels == c, 1.0, -1.0), weight) for c in range(k)]
+        members = [np.flatnonzero(labels == c) for c in range(k)]
+        tasks = []
+        for i, j in combinations(range(k), 2):
+            index = np.concatenate([members[i], members[j]])
+            y = np.concatenate([np.ones(members[i].size), -np.ones(members[j].size)])
+            tasks.append(Task(index, y, None if weight is None else weight[index]))
+        return tasks
+
+    def _set_machines(
+        self,
+        X: Any,
+        labels: Any,
+        rows: KernelRows,
+        tasks: Sequence[Task],
+        machines: Sequence[Machine],
+    ) -> None:
+        """Support vectors class by class, and coefficients in LIBSVM's order."""
+        n, k = len(labels), len(self.classes_)
+        full = np.zeros((k - 1 if self._against_one else len(tasks), n))
+        if self._against_one:
+            pairs = list(combinations(range(k), 2))
+            for (i, j), task, machine in zip(pairs, tasks, machines):
+                first = int(np.sum(task.y > 0))
+                full[j - 1, task.index[:first]] = machine.coef[:first]
+                full[i, task.index[first:]] = machine.coef[first:]
+        else:
+            full = np.stack([machine.coef for machine in machines])
+        used = np.flatnonzero(np.any(full != 0.0, axis=0))
+        order = used[np.argsort(labels[used], kind="stable")]
+        self._set_support(X, rows, order)
+        self.n_support_ = np.bincount(labels[order], minlength=k).astype(np.int32)
+        self._coef = full[:, order]
+        self._intercepts = np.array([m.result.solution.bias for m in machines])
+        self.dual_coef_ = self._coef
+        self.intercept_ = self._intercepts
+
+    def _linear_weights(self) -> Any:
+        """One row for each function, or for each pair of classes."""
+        vectors = self.support_vectors_
+        if not self._against_one:
+            return np.asarray(self._coef @ vectors)
+        ends = np.concatenate([[0], np.cumsum(self.n_support_)])
+        by_class = [np.asarray(vectors[a:b].T @ self._coef[:, a:b].T) for a, b in pairwise(ends)]
+        return paired(by_class).T
+
+    def decision_function(self, X: Any) -> Any:
+        """f(x) + b: (n,) for two classes, else a column for each class, or for each pair."""
+        counts = self.n_support_ if hasattr(self, "n_support_") and self._against_one else None
+        values = self._functions(X, counts)
+        if len(self.classes_) == 2:
+            return values.ravel()
+        if self._against_one and self.decision_function_shape == "ovr":
+            return _ovr_decision_function(values < 0, -values, len(self.classes_))
+        return values
+
+    def predict(self, X: Any) -> Any:
+        """The label of each row."""
+        check_is_fitted(self)
+        if self.break_ties and self.decision_function_shape == "ovo" and self._against_one:
+            raise ValueError("break_ties must be False when decision_function_shape is 'ovo'")
+        if len(self.classes_) == 2:
+            return self.classes_[(self.decision_function(X) > 0).astype(np.intp)]
+        if not self._against_one:
+            return self.classes_[self.decision_function(X).argmax(axis=1)]
+        if self.break_ties:
+            return self.classes_[np.argmax(self.decision_function(X), axis=1)]
+        return self.classes_[self._votes(self._functions(X, self.n_support_)).argmax(axis=1)]
+
+    def _votes(self, values: Any) -> Any:
+        """Of each pair of classes for one of the two."""
+        votes = np.zeros((len(values), len(self.classes_)), dtype=np.intp)
+        for column, (i, j) in zip(values.T, combinations(range(len(self.classes_)), 2)):
+            votes[:, i] += column > 0
+            votes[:, j] += column <= 0
+        return votes
+
+
+class SVR(RegressorMixin, _KernelMachine):
+    """Kernel support vector regression with a certified duality gap.
+
+    Minimises ``C * Σ s_i φ(f(x_i) + b − y_i) + ‖f‖²/2``.
+
+    Parameters
+    ----------
+    epsilon : float, default=0.1
+        Half width of the tube in which errors cost nothing (ε-insensitive losses).
+    loss : {"epsilon_insensitive", "squared_epsilon_insensitive", "absolute", "huber", \
+"half_squared"}, default="epsilon_insensitive"
+
+    Other parameters and the attributes are those of ``SVC``; ``dual_coef_`` has shape (1, n_SV).
+    """
+
+    _parameter_constraints = {
+        **_KernelMachine._parameter_constraints,
+        "epsilon": [Interval(Real, 0, None, closed="left")],
+        "loss": [
+            StrOptions(
+                {
+                    "epsilon_insensitive",
+                    "squared_epsilon_insensitive",
+                    "absolute",
+                    "huber",
+                    "half_squared",
+                }
+            )
+        ],
+    }
+
+    def __init__(
+        self,
+        *,
+        kernel: Any = "rbf",
+        degree: int = 3,
+        gamma: Any = "scale",
+        coef0: float = 0.0,
+        tol: float = 1e-3,
+        C: float = 1.0,
+        epsilon: float = 0.1,
+        cache_size: float = 200,
+        verbose: int = 0,
+        max_iter: int = -1,
+        loss: str = "epsilon_insensitive",
+        lam: float | None = None,
+        fit_intercept: bool = True,
+        time_limit: float | None = None,
+        solver: Any = "auto",
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        callbacks: Any = None,
+    ) -> None:
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.tol = tol
+        self.C = C
+        self.epsilon = epsilon
+        self.cache_size = cache_size
+        self.verbose = verbose
+        self.max_iter = max_iter
+        self.loss = loss
+        self.lam = lam
+        self.fit_intercept = fit_intercept
+        self.time_limit = time_limit
+        self.solver = solver
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.callbacks = callbacks
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SVR:
+        """Fit to rows X and responses y."""
+        self._validate_params()
+        self._check_combinations()
+        self.copy_note_ = copy_note(X)
+        if callable(self.kernel):
+            X = self._validated(X, y)
+            y = column_or_1d(y, warn=True).astype(np.float64)
+        else:
+            if sp.issparse(X) and self.kernel == PRECOMPUTED:
+                raise TypeError("a sparse matrix cannot be a precomputed kernel")
+            X, y = validate_data(
+                self,
+                X,
+                y,
+                accept_sparse="csr",
+                dtype=[np.float64, np.float32],
+                order="C",
+                y_numeric=True,
+                ensure_all_finite=False,
+            )
+            y = np.asarray(y, dtype=np.float64)
+        weight = _checked_weight(sample_weight, _num_samples(X))
+        parameters = {"epsilon": float(self.epsilon)} if "epsilon" in self.loss else {}
+        rows = self._rows(X, weight)
+        loss = get_loss(self.loss, **parameters)
+        (machine,) = self._train(X, y, weight, rows, [Task(None, y, weight)], loss)
+        used = np.flatnonzero(machine.coef)
+        self._set_support(X, rows, used)
+        self.n_support_ = np.array([used.size], dtype=np.int32)
+        self._coef = machine.coef[None, used]
+        self._intercepts = np.array([machine.result.solution.bias])
+        self.dual_coef_, self.intercept_ = self._coef, self._intercepts
+        self._set_certificates([machine], rows)
+        self.n_iter_ = int(self._steps[0])
+        self._report()
+        return self
+
+    def _linear_weights(self) -> Any:
+        return np.asarray(self._coef @ self.support_vectors_)
+
+    def predict(self, X: Any) -> Any:
+        """f(x) + b."""
+        return self._functions(X, None).ravel()

@@ -1,0 +1,182 @@
+"""From rows of a kernel matrix and tasks to certified kernel machines.
+
+A task is a problem over some of the rows: a class against another, or against all others.  Tasks
+share the rows: where all of K fits into memory it is computed once.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+import numpy as np
+
+from gapsvm.backends import get_backend
+from gapsvm.kernels.rows import KernelRows
+from gapsvm.losses.base import Loss
+from gapsvm.problems.kernel import KernelIterate, KernelProblem
+from gapsvm.problems.limits import lam_of
+from gapsvm.solvers.base import refusal_of
+from gapsvm.solvers.loop import deferred_interrupt, solve
+from gapsvm.solvers.newton.normal_equations import one_blas_thread
+from gapsvm.solvers.trace import Callback, Result, Status
+from gapsvm.solvers.working_set.solver import WorkingSet
+from gapsvm.system.cores import at_most_cores
+
+_EXACT = 1e-12
+"""Small problems are solved to this share of P₀ whatever the tolerance, as long as that does not
+take much longer."""
+_MORE_STEPS = 3.0
+"""Steps that may be spent on that, as a multiple of those to the tolerance, ..."""
+_FEW_PASSES = 20.0
+"""... and passes that always may."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """A problem over some rows: which of them (None: all), their targets and weights."""
+
+    index: Any
+    y: Any
+    weight: Any = None
+
+
+@dataclass(frozen=True)
+class MachineOptions:
+    """How to train.
+
+    Parameters
+    ----------
+    C, lam : float
+        λ = 1/(C·S) with S the sum of the weights of a task, where lam is None.
+    tol : float
+        Certified gap to reach, relative to P₀.
+    max_steps : float
+        Steps of pairs or single rows for each task.
+    time_limit : float, optional
+        Seconds for all tasks.
+    solver : a solver of kernel problems
+    threads : int
+    """
+
+    C: float = 1.0
+    lam: float | None = None
+    bias: Literal["none", "free"] = "free"
+    tol: float = 1e-3
+    max_steps: float = math.inf
+    time_limit: float | None = None
+    callbacks: Sequence[Callback] = ()
+    solver: Any = field(default_factory=WorkingSet)
+    threads: int = 1
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A trained task."""
+
+    result: Result
+    primal_at_zero: float
+    coef: Any
+    """v over the rows of the task."""
+    evaluations: int
+    """Values of K that were computed for it alone."""
+
+
+def train_machines(
+    rows: KernelRows,
+    tasks: Sequence[Task],
+    loss: Loss,
+    options: MachineOptions,
+    *,
+    warm: Sequence[KernelIterate | None] | None = None,
+    watch: Callable[[int], Sequence[Callback]] = lambda k: (),
+) -> list[Machine]:
+    """One problem a task, as many at a time as there are threads.
+
+    Ctrl-C ends all of them; each gives its last certified iterate.
+    """
+    ends_at = math.inf if options.time_limit is None else time.perf_counter() + options.time_limit
+    alone = len(tasks) == 1 or any(task.index is None for task in tasks)
+    at_once = 1 if alone else min(options.threads, len(tasks))
+    rows.backend = get_backend(rows.backend.name, max(1, options.threads // at_once))
+
+    with one_blas_thread(), deferred_interrupt() as interrupted:
+
+        def one(k: int) -> Machine:
+            mine = replace(options, callbacks=[*options.callbacks, *watch(k)])
+            if ends_at < math.inf:
+                share = math.ceil((len(tasks) - k) / at_once)
+                left = max(0.0, ends_at - time.perf_counter())
+                mine = replace(mine, time_limit=left / share)
+            problem = _problem(rows, tasks[k], loss, mine)
+            machine = _trained(problem, mine, warm[k] if warm else None, interrupted)
+            own = 0 if problem.rows is rows else problem.rows.evaluations
+            problem.rows.forget()
+            return replace(machine, evaluations=own)
+
+        if at_once == 1:
+            return [one(k) for k in range(len(tasks))]
+        with ThreadPoolExecutor(at_most_cores(at_once)) as pool:
+            return list(pool.map(one, range(len(tasks))))
+
+
+def _problem(rows: KernelRows, task: Task, loss: Loss, options: MachineOptions) -> KernelProblem:
+    some = rows if task.index is None else rows.subset(task.index)
+    lam = options.lam
+    if lam is None:
+        total = len(task.y) if task.weight is None else float(np.sum(task.weight))
+        lam = lam_of(options.C, total)
+    return KernelProblem(some, task.y, loss, lam, sample_weight=task.weight, bias=options.bias)
+
+
+def _trained(
+    problem: KernelProblem,
+    options: MachineOptions,
+    warm: KernelIterate | None,
+    interrupted: Callable[[], bool],
+) -> Machine:
+    """To the tolerance, and where that costs little on to the last digits."""
+    p0, n = problem.primal_at_zero, max(problem.n_rows, 1)
+    if refusal_of(options.solver, problem):
+        raise ValueError(f"a kernel machine cannot be trained: {options.solver.refusal(problem)}")
+    solver = options.solver if warm is None else options.solver.warmed(warm)
+    most = min(options.max_steps / n, 1e12) if p0 > 0 else 0
+    limits: dict[str, Any] = {
+        "callbacks": options.callbacks,
+        "cancelled": interrupted,
+        "backend": problem.rows.backend,
+    }
+    started = time.perf_counter()
+    result = solve(
+        problem,
+        solver,
+        gap=options.tol * p0,
+        max_passes=most,
+        time_limit=options.time_limit,
+        first=warm,
+        **limits,
+    )
+    small = n <= getattr(solver, "whole", 0) and result.passes > 0
+    if small and result.converged and result.gap > _EXACT * p0:
+        left = None
+        if options.time_limit is not None:
+            left = max(0.0, options.time_limit - (time.perf_counter() - started))
+        more = solve(
+            problem,
+            solver,
+            gap=_EXACT * p0,
+            max_passes=min(most, _MORE_STEPS * result.passes + _FEW_PASSES),
+            time_limit=left,
+            checkpoint=result.checkpoint,
+            **limits,
+        )
+        kept = more if more.gap <= result.gap else replace(result, passes=more.passes)
+        interrupted_now = more.status is Status.INTERRUPTED
+        result = replace(kept, status=more.status if interrupted_now else Status.CONVERGED)
+    elif result.gap <= options.tol * p0 and result.status is not Status.INTERRUPTED:
+        result = replace(result, status=Status.CONVERGED)
+    return Machine(result, p0, problem.coef_of(result.solution), 0)
