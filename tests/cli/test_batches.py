@@ -41,7 +41,7 @@ def data(tmp_path):
         ("pegasos", {"batch_size": 8, "average": "tail"}, Pegasos(8, average="tail")),
         (
             "sdca",
-            {"batch_size": 8, "rule": "aggressive", "sigma2": "0.5", "staleness": 2, "gamma": 0.5},
+            {"batch_size": 8, "rule": "aggressive", "sigma2": "0.5", "staleness": 2, "inertia": 0.5},
             MiniBatchSDCA("aggressive", 8, 0.5, 0.5, staleness=2),
         ),
     ],
@@ -74,7 +74,7 @@ def test_fit_with_batches(data, options, capsys):
         ("--batch-size many", "must be auto or a whole number from 1, got many"),
         ("--batch-size 4 --sigma2 -1", "must be bound, estimate or a positive number, got -1"),
         ("--batch-size 4 --sigma2 much", "must be bound, estimate or a positive number, got much"),
-        ("--batch-size 4 --rule aggressive --gamma 1", "gamma must lie between 0 and 1"),
+        ("--batch-size 4 --rule aggressive --inertia 1", "inertia must lie between 0 and 1"),
         ("--batch-size 4 --rule naive --form unit", "rule 'naive' has the forms auto, rows"),
         ("--batch-size 1000", "batch_size must be at most n = 200, got 1000"),
         (
@@ -82,7 +82,7 @@ def test_fit_with_batches(data, options, capsys):
             "--batch-size is for sdca and the subgradient methods",
         ),
         ("--method interior --average tail", "--average is for sdca and the subgradient methods"),
-        ("--method pegasos --gamma 0.5", "--gamma is for the method sdca, not pegasos"),
+        ("--method pegasos --inertia 0.5", "--inertia is for the method sdca, not pegasos"),
         ("--method interior --sweeps 2", "--sweeps is for sdca and the subgradient methods"),
     ],
 )

@@ -83,7 +83,7 @@ def test_safe_in_unit_form_is_equation_15(batch_size):
 def test_aggressive_in_unit_form_is_algorithm_2(batch_size, sigma2):
     """ρ, both steps, the geometric mean, the refusals; without σ² the poster's form, unclipped."""
     p, XY = unit_problem(lam=0.02)
-    solver = MiniBatchSDCA("aggressive", batch_size, gamma=0.7, sigma2=sigma2, form="unit")
+    solver = MiniBatchSDCA("aggressive", batch_size, inertia=0.7, sigma2=sigma2, form="unit")
     state = solver.init(p, CPU, np.random.default_rng(1))
     b, limit = state.beta, state.limit
     assert limit == np.inf if sigma2 is None else limit == b
@@ -307,7 +307,7 @@ def test_auto_says_why():
     [
         ({"rule": "bold"}, "unknown rule 'bold'; choose one of naive, safe, aggressive, exact"),
         ({"batch_size": 0}, "batch_size must be 'auto' or at least 1"),
-        ({"gamma": 1.0}, "gamma must lie between 0 and 1"),
+        ({"inertia": 1.0}, "inertia must lie between 0 and 1"),
         ({"sigma2": -1.0}, "sigma2 must be None, 'bound', 'estimate' or a positive number"),
         ({"sigma2": "guess"}, "sigma2 must be None"),
         ({"rule": "naive", "form": "unit"}, "rule 'naive' has the forms auto, rows, not 'unit'"),

@@ -325,7 +325,7 @@ def fit(
             help="How the rows of a batch share the way; naive may diverge.",
         ),
     ] = "safe",
-    gamma: Annotated[
+    inertia: Annotated[
         float,
         typer.Option(
             rich_help_panel=_BATCHES, help="Aggressive: how slowly β follows, between 0 and 1."
@@ -439,7 +439,7 @@ def fit(
     batches = {
         "batch_size": batch_size if batch_size == "auto" else int(batch_size),
         "rule": rule,
-        "gamma": gamma,
+        "inertia": inertia,
         "sigma2": sigma2,
         "form": form,
         "staleness": staleness,

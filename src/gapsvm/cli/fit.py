@@ -242,7 +242,7 @@ def _train(
 _PLAIN_BATCHES = {
     "batch_size": 1,
     "rule": "safe",
-    "gamma": 0.95,
+    "inertia": 0.95,
     "sigma2": None,
     "form": "auto",
     "staleness": 0,

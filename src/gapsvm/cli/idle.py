@@ -45,7 +45,7 @@ def _fit(values: Given) -> Idle:
     yield "bias_step", bias == "free", f"is for --bias free; {bias} leaves nothing to choose"
     yield "checkpoint_every", values["checkpoint"] is not None, "needs --checkpoint"
     if values["method"] in ("auto", "sdca"):  # the others know none of these, and say so
-        yield "gamma", rule == "aggressive", f"is for --rule aggressive, not {rule}"
+        yield "inertia", rule == "aggressive", f"is for --rule aggressive, not {rule}"
         yield "sweeps", rule == "exact", f"is for --rule exact, not {rule}"
         counts_on = rule in ("safe", "aggressive") or values["batch_size"] == "auto"
         yield "sigma2", counts_on, f"is for --rule safe and aggressive, not {rule}"

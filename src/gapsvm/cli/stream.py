@@ -50,7 +50,7 @@ REFUSED = (
         "label",
         "header",
         "rule",
-        "gamma",
+        "inertia",
         "sigma2",
         "form",
         "staleness",

@@ -244,6 +244,19 @@ class LinearProblem(RowLosses):
         losses = self.loss_sum(margins, bias) / self.total_weight
         return losses + self.penalty(w, bias)
 
+    def best_multiple(self, alpha: Any, w: Any) -> float:
+        """The c ∈ [0, 1] that maximises D(c·α), w = w(α): an α from another λ is too long or right.
+
+        1 where D is not a quadratic on the way.
+        """
+        curve = self.loss.curve
+        if not isinstance(curve, FiveNumbers):
+            return 1.0
+        weight = self.weight / self.total_weight
+        linear = float(np.sum(weight * (self.t * alpha - curve.eps * np.abs(alpha))))
+        quadratic = self.lam * float(w @ w) + curve.gamma * float(np.sum(weight * alpha**2))
+        return min(1.0, max(0.0, linear / quadratic)) if quadratic > 0 else 1.0
+
     def penalty(self, w: Any, bias: float) -> float:
         """The last terms of P."""
         return 0.5 * self.lam * self._square(w, bias)
@@ -268,7 +281,7 @@ class LinearProblem(RowLosses):
         if self.bias == "none":  # a warm start may bring one from another problem
             iterate = replace(iterate, bias=0.0)
         if iterate.w is None:
-            iterate = self._with_combination(iterate, backend)
+            iterate = self.with_combination(iterate, backend)
         iterate = self._inside(iterate)
         alpha = self.balanced(iterate.alpha) if free else iterate.alpha
         margins = backend.empty(self.n_rows)
@@ -324,7 +337,8 @@ class LinearProblem(RowLosses):
         """σ, t and s: each one number for all rows or one a row."""
         return self.sign, self.t, self.weight
 
-    def _with_combination(self, iterate: Iterate, backend: Backend) -> Iterate:
+    def with_combination(self, iterate: Iterate, backend: Backend) -> Iterate:
+        """The same α with w(α) and, unless it is free, b(α)."""
         coef = self.scale * self.sign * self.weight * iterate.alpha
         w = backend.zeros(self.n_features)
         backend.combination(self.rows.view, coef, w)

@@ -157,11 +157,10 @@ def run_to(solver: Any, problem: LinearProblem, state: Any, until: int, bench: B
 
 def primal(problem: LinearProblem, w: Any, backend: Backend) -> float:
     """P(w), without the cost of D."""
-    margins = np.empty(problem.n_rows)
+    margins = backend.empty(problem.n_rows)
     with np.errstate(over="ignore", invalid="ignore"):
         backend.margins(problem.rows.view, w, margins)
-        losses = problem.loss.curve.value(problem.sign * margins, problem.t)
-        return float(np.mean(losses) + 0.5 * problem.lam * (w @ w))
+        return problem.objective(w, 0.0, margins)
 
 
 def watched(

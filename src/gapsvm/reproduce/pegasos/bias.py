@@ -120,17 +120,15 @@ def measure(cell: BiasCell, bench: Bench) -> list[Row]:
             state = solver.advance(problem, state, backend, min(left, problem.slice_rows))
         found = solver.iterate(problem, state)
         backend.margins(free.rows.view, found.w, margins)
-        penalty = 0.5 * free.lam * float(found.w @ found.w)
-
-        def objective(b: float, penalty: float = penalty) -> float:
-            losses = free.loss.curve.value(free.sign * (margins + b), free.t)
-            return float(np.mean(losses)) + penalty
-
+        values = [
+            free.objective(found.w, b, margins)
+            for b in (found.bias, free.best_bias(margins, found.bias))
+        ]
         rows.append(
             {
                 "pass": f"{passes:.4g}",
-                "suboptimality": f"{objective(found.bias) - best:.5g}",
-                "with_best_bias": f"{objective(free.best_bias(margins, found.bias)) - best:.5g}",
+                "suboptimality": f"{values[0] - best:.5g}",
+                "with_best_bias": f"{values[1] - best:.5g}",
                 "bias": f"{found.bias:.5g}",
                 "optimum": best,
             }

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-
 from gapsvm import datasets
 from gapsvm.backends import Backend, get_backend
 from gapsvm.problems.linear import Iterate, LinearProblem
@@ -125,11 +123,7 @@ def solver_of(method: str, b: int, found: float) -> Any:
 
 def weights(problem: LinearProblem, iterate: Iterate, backend: Backend) -> Any:
     """w̄: for the dual methods w(ᾱ)."""
-    if iterate.w is not None:
-        return iterate.w
-    w = np.zeros(problem.n_features)
-    backend.combination(problem.rows.view, problem.scale * problem.sign * iterate.alpha, w)
-    return w
+    return iterate.w if iterate.w is not None else problem.with_combination(iterate, backend).w
 
 
 # -- figures and texts -----------------------------------------------------------------------------

@@ -104,8 +104,8 @@ class MiniBatchSDCA:
     batch_size : int or "auto"
         b.  "auto": as many rows as may step together at less than twice the curvature, about
         1/σ²; for "exact" a block whose Gram matrix stays in cache.
-    gamma : float
-        Aggressive: how slowly β follows, in (0, 1).
+    inertia : float
+        Aggressive: how slowly β follows, in (0, 1): γ of the paper.
     sigma2 : None, "bound", "estimate" or a number
         σ² of the data.  None: what the rule needs, an upper bound for "safe", and nothing for
         "aggressive", which then has no upper clip, as on the poster.  "estimate": from a sample of
@@ -129,7 +129,7 @@ class MiniBatchSDCA:
 
     rule: Rule = "safe"
     batch_size: int | Literal["auto"] = "auto"
-    gamma: float = 0.95
+    inertia: float = 0.95
     sigma2: float | Literal["bound", "estimate"] | None = None
     form: Form = "auto"
     staleness: int = 0
@@ -148,8 +148,8 @@ class MiniBatchSDCA:
             raise ValueError(f"rule {self.rule!r} has the forms {forms}, not {self.form!r}")
         if self.batch_size != "auto" and not self.batch_size >= 1:
             raise ValueError(f"batch_size must be 'auto' or at least 1, got {self.batch_size!r}")
-        if not 0 < self.gamma < 1:
-            raise ValueError(f"gamma must lie between 0 and 1, got {self.gamma!r}")
+        if not 0 < self.inertia < 1:
+            raise ValueError(f"inertia must lie between 0 and 1, got {self.inertia!r}")
         given = self.sigma2
         if not (given in (None, "bound", "estimate") or (not isinstance(given, str) and given > 0)):
             raise ValueError(
@@ -303,7 +303,7 @@ class MiniBatchSDCA:
             state.bias, state.beta, refusals, gap = backend.minibatch_steps(
                 view, curve, state.table, batches, state.w, state.bias, ratio, state.steps,
                 BatchCurvature(
-                    state.beta, state.limit, self.gamma if self.rule == "aggressive" else 1.0
+                    state.beta, state.limit, self.inertia if self.rule == "aggressive" else 1.0
                 ),
                 Queue(*state.queue),
                 AverageOfAlpha(

@@ -428,23 +428,12 @@ def dual_start(
     alpha = table[:, ALPHA]
     coef = table[:, SIGNED_WEIGHT] * alpha
     backend.combination(problem.rows.view, coef, w)
-    shrink = _best_multiple(problem, alpha, w)
+    shrink = problem.best_multiple(alpha, w)
     alpha *= shrink
     w *= shrink
     pull = ratio * shrink * float(coef.sum())
     bias = bias if problem.bias == "free" else pull
     return table, w, bias, bias - pull
-
-
-def _best_multiple(problem: LinearProblem, alpha: Any, w: Any) -> float:
-    """The c ∈ [0, 1] that maximises D(c·α): an α from another λ is too long or just right."""
-    curve = problem.loss.curve
-    if not isinstance(curve, FiveNumbers):
-        return 1.0
-    weight = problem.weight / problem.total_weight
-    linear = float(np.sum(weight * (problem.t * alpha - curve.eps * np.abs(alpha))))
-    quadratic = problem.lam * float(w @ w) + curve.gamma * float(np.sum(weight * alpha**2))
-    return min(1.0, max(0.0, linear / quadratic)) if quadratic > 0 else 1.0
 
 
 def _rows_with_weight(problem: LinearProblem) -> Any:
