@@ -41,7 +41,13 @@ def data(tmp_path):
         ("pegasos", {"batch_size": 8, "average": "tail"}, Pegasos(8, average="tail")),
         (
             "sdca",
-            {"batch_size": 8, "rule": "aggressive", "sigma2": "0.5", "staleness": 2, "inertia": 0.5},
+            {
+                "batch_size": 8,
+                "rule": "aggressive",
+                "sigma2": "0.5",
+                "staleness": 2,
+                "inertia": 0.5,
+            },
             MiniBatchSDCA("aggressive", 8, 0.5, 0.5, staleness=2),
         ),
     ],

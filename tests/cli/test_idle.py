@@ -17,12 +17,12 @@ from commands import Command
         ("--bias-scale 2 --bias none", "--bias-scale is for --bias penalized, not none"),
         ("--bias-step gradient --bias none", "--bias-step is for --bias free"),
         ("--checkpoint-every 5", "--checkpoint-every needs --checkpoint"),
-        ("--gamma 0.9 --method sdca", "--gamma is for --rule aggressive, not safe"),
+        ("--inertia 0.9 --method sdca", "--inertia is for --rule aggressive, not safe"),
         ("--sweeps 2 --method sdca --batch-size 4", "--sweeps is for --rule exact, not safe"),
         ("--sigma2 0.1 --rule naive --batch-size 4", "--sigma2 is for --rule safe and aggressive"),
         ("--stream --epsilon 1", "--epsilon is for the losses with epsilon"),
         ("--stream --bias-scale 2", "--bias-scale is for --bias penalized"),
-        ("--stream --gamma 0.9", "--stream does not go with --gamma"),
+        ("--stream --inertia 0.9", "--stream does not go with --inertia"),
     ],
 )
 def test_options_of_fit(
