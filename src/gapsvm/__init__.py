@@ -19,6 +19,7 @@ _HOME = {
     "OnlineSVC": "gapsvm.estimators.online",
     "OnlineSVR": "gapsvm.estimators.online",
     "ChainSVC": "gapsvm.estimators.chain",
+    "ChainCRF": "gapsvm.estimators.chain",
     "Sequences": "gapsvm.rows.tokens",
     "svm_path": "gapsvm.training.path",
     "save_model": "gapsvm.estimators.files",
@@ -58,6 +59,8 @@ _HOME = {
     "RankingProblem": "gapsvm.problems.structured.ranking",
     "mean_ndcg": "gapsvm.losses.ranking",
     "mean_average_precision": "gapsvm.losses.ranking",
+    "ChainLikelihood": "gapsvm.problems.structured.likelihood",
+    "LBFGS": "gapsvm.solvers.quasi_newton.lbfgs",
     "FrankWolfe": "gapsvm.solvers.frank_wolfe.solver",
 }
 

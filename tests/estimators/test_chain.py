@@ -12,10 +12,10 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV
 
-from gapsvm import ChainSVC, FrankWolfe, Sequences
+from gapsvm import ChainCRF, ChainSVC, FrankWolfe, Sequences
 from gapsvm.models.base import ModelFormatError
 
-ESTIMATORS = [ChainSVC]
+ESTIMATORS = [ChainSVC, ChainCRF]
 every = pytest.mark.parametrize("Estimator", ESTIMATORS)
 NAMES = np.array(["B", "I", "O"])
 
@@ -176,6 +176,23 @@ def test_a_solver_as_method_and_threads_change_nothing_but_the_way():
     one = ChainSVC(tol=1e-6).fit(X, y)
     other = ChainSVC(tol=1e-6, method=FrankWolfe("gap", cached=3), n_jobs=2).fit(X, y)
     assert one.primal_objective_ == pytest.approx(other.primal_objective_, rel=1e-4)
+
+
+def test_probabilities_of_a_random_field():
+    X, y = arrays()
+    clf = ChainCRF(tol=1e-6, transitions="seen").fit(X, y)
+    for found, x in zip(clf.predict_proba(X), X):
+        assert found.shape == (len(x), 3)
+        np.testing.assert_allclose(found.sum(axis=1), 1.0)
+    i = int(np.argmax([len(x) == 1 for x in X]))
+    single = clf.predict_proba(X[i : i + 1])[0][0]
+    assert single[list(clf.classes_).index(y[i][0])] == pytest.approx(
+        np.exp(clf.sequence_log_proba(X[i : i + 1], y[i : i + 1])[0])
+    )
+    total = -clf.sequence_log_proba(X, y).mean() + 0.5 / len(X) * (
+        np.sum(clf.coef_**2) + np.sum(clf.transition_coef_**2)
+    )
+    assert total == pytest.approx(clf.primal_objective_)
 
 
 @every

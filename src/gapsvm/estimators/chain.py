@@ -1,4 +1,4 @@
-"""ChainSVC: sequences labelled by chains with the largest margin, a certificate with every fit."""
+"""ChainSVC and ChainCRF: sequences labelled by chains, a certificate with every fit."""
 
 from __future__ import annotations
 
@@ -23,10 +23,12 @@ from gapsvm.models.base import ModelFormatError
 from gapsvm.models.chain import ChainModel, read_chain, write_chain
 from gapsvm.problems.limits import lam_of
 from gapsvm.problems.structured.chain import ChainProblem
+from gapsvm.problems.structured.likelihood import ChainLikelihood
 from gapsvm.rows.tokens import TokenEncoder, encoded_labels
 from gapsvm.solvers.base import warmed
 from gapsvm.solvers.frank_wolfe.solver import FrankWolfe
 from gapsvm.solvers.loop import solve
+from gapsvm.solvers.quasi_newton.lbfgs import LBFGS
 from gapsvm.solvers.trace import Result, Status
 from gapsvm.system.cores import at_most_cores
 from gapsvm.training.progress import ProgressBar
@@ -397,3 +399,81 @@ class ChainSVC(_ChainEstimator):
 
     def _auto(self, problem: Any) -> Any:
         return FrankWolfe()
+
+
+class ChainCRF(_ChainEstimator):
+    """A conditional random field on chains, with a certified duality gap.
+
+    Minimises ``C * Σ_i s_i log-loss_i + ‖w‖²/2``, the log-loss being −log P(truth | sequence) in
+    the model where a labelling has a probability in proportion to e^score.  Solved by L-BFGS; the
+    certificate is P − D ≤ ‖∇P‖²/(2λ), D the dual value of the model's own marginals.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Weight of the losses.
+    lam : float, optional
+        λ of the mean convention instead of C; λ = 1/(C · sum of sequence weights).
+    tol : float, default=1e-3
+        Certified gap to reach, relative to the objective at w = 0, which is the mean length of a
+        sequence times the logarithm of the number of labels.
+    transitions : "all", "seen" or a list of pairs, default="all"
+        Which label may follow which: any, those that do so in y, or those of the list.  Labels
+        that would need another step are never predicted.
+    edge_features : bool, default=False
+        Features have weights for steps from label to label as well as for labels.
+    features : "names" or "hashed", default="names"
+        Tokens that come as dicts or lists of names: a column for each name, or ``n_hashed``
+        columns that names are hashed to.
+    n_hashed : int, default=2**20
+    method : "auto" or a solver, default="auto"
+        "auto": ``gapsvm.LBFGS()``.
+    max_iter : int, default=1000
+        Passes over the data at most.
+    time_limit : float, optional
+        Seconds.
+    warm_start : bool, default=False
+        Begin at the solution of the last fit, if it has the same shape.
+    n_jobs : int, optional
+        Threads; −1 for all cores.
+    random_state : int, RandomState or None
+    verbose : int, default=0
+        Show progress.
+    callbacks : callable or list of callables, optional
+        Called with every ``Record``; a true answer stops the fit.
+
+    Attributes
+    ----------
+    classes_ : array of labels
+    coef_ : array (labels × features)
+    transition_coef_ : array (labels × labels), from the row's label to the column's
+    edge_coef_ : array (features × labels × labels), with ``edge_features``
+    dual_gap_, primal_objective_, dual_objective_ : float
+        The certificate: the objective (in the mean convention) is within the gap of its minimum.
+    converged_, status_, n_iter_, history_
+        How the fit ended and how it went.
+    feature_names_ : list of texts
+        Of the columns, where features come by name.
+    """
+
+    _loss = "log"
+
+    def _problem(self, *arrays: Any, **options: Any) -> ChainLikelihood:
+        return ChainLikelihood(*arrays, **options)
+
+    def _auto(self, problem: Any) -> Any:
+        return LBFGS()
+
+    def predict_proba(self, X: Any) -> list[Any]:
+        """The probability of each label at each token: arrays (tokens × labels), a list of them.
+
+        Labels in the order of ``classes_``.
+        """
+        check_is_fitted(self)
+        return self._model.marginals(X, self._backend())
+
+    def sequence_log_proba(self, X: Any, y: Any = None) -> Any:
+        """log P(labelling | sequence) of ``y``, or of the labellings that ``predict`` gives."""
+        check_is_fitted(self)
+        log_z = self._model.scores(X, self._backend()).marginals().log_z
+        return self.sequence_scores(X, y) - log_z

@@ -95,10 +95,15 @@ class ChainModel:
         """Numbers of the best labels, the scores of these labellings, and the boundaries."""
         scores = self.scores(X, backend)
         labels, values = scores.best(scores.chains.everything)
-        impossible = np.flatnonzero(~np.isfinite(values))
-        if len(impossible):
-            raise ValueError(f"sequence {impossible[0]} has no labelling that transitions allow")
+        _refuse_impossible(values)
         return labels, values, scores.chains.starts.astype(np.int64)
+
+    def marginals(self, X: Any, backend: Backend) -> list[Any]:
+        """Of each sequence the probabilities of labels, tokens × labels."""
+        scores = self.scores(X, backend)
+        found = scores.marginals()
+        _refuse_impossible(found.log_z)
+        return [found.labels[a:b] for a, b in pairwise(scores.chains.starts.astype(np.int64))]
 
     def strongest(self, count: int) -> list[tuple[float, str, Any]]:
         """(weight, feature, label) of the largest weights of features by size."""
@@ -114,6 +119,13 @@ class ChainModel:
 
     def _name(self, j: int) -> str:
         return self.encoder.names[j] if self.encoder.names else f"x{j}"
+
+
+def _refuse_impossible(values: Any) -> None:
+    """For scores of sequences: −∞ where every way through the labels is barred."""
+    impossible = np.flatnonzero(~np.isfinite(values))
+    if len(impossible):
+        raise ValueError(f"sequence {impossible[0]} has no labelling that transitions allow")
 
 
 def _largest(table: Any, count: int) -> list[tuple[int, int]]:

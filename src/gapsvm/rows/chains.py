@@ -116,6 +116,20 @@ class ChainWeights:
 
 
 @dataclass(frozen=True)
+class Marginals:
+    """Of labels and of steps between them, weighted; less the indicators of the truth, if given."""
+
+    labels: Any
+    """Tokens × labels."""
+    steps: Any
+    """K × K: of all neighbours together."""
+    pairs: Any
+    """Features × K²: Σ_t x_t (marginals of the step to t)ᵀ, where features rate steps."""
+    log_z: Any
+    """log Z of each chain, less the score of the truth if there was one."""
+
+
+@dataclass(frozen=True)
 class ChainScores:
     """What W says of the labels of chains; every sum is taken afresh from the rows."""
 
@@ -164,6 +178,47 @@ class ChainScores:
         parts = self._parts(self.chains.everything)
         none = np.empty((0, self.weights.n_labels))
         return np.concatenate([none, *self.backend.map(one, parts)])
+
+    def marginals(self, truth: Any = None, weight: Any = None) -> Marginals:
+        """Marginals for all chains, each times its weight, by the forward–backward algorithm.
+
+        With a truth (a label for each token) its indicators are taken off: X times the result is
+        the gradient of Σ weight_i·(log-loss of chain i).
+        """
+        chains, K = self.chains, self.weights.n_labels
+        right = truth if truth is not None else np.empty(0, dtype=np.uint16)
+        mass = np.ones(len(chains)) if weight is None else weight
+        labels, log_z = np.empty((chains.rows.shape[0], K)), np.empty(len(chains))
+        steps, pairs = np.zeros((K, K)), None
+
+        def one(part: Any) -> tuple[Any, Any]:
+            first, last = chains.starts[part[0]], chains.starts[part[-1] + 1]
+            scores, edges = self._tables(part)
+            here = np.zeros_like(edges)
+            longest = int(chains.lengths[part].max())
+            shifts = edges.max(axis=(1, 2))
+            powers = np.exp(edges - shifts[:, None, None])
+            room, kept = np.empty((longest + 2, K)), np.empty((longest, K))
+            args = (scores, edges, powers, shifts, chains.starts, part, right, mass, room, kept)
+            found = np.empty(len(part))
+            self.backend.chain_marginals(*args, here, found)
+            labels[int(first) : int(last)] = scores
+            log_z[part] = found
+            if not self.weights.paired:
+                return here[0], None
+            rows = Rows(
+                chains.rows.part(int(first), int(last)), (len(scores), chains.rows.shape[1])
+            )
+            return here.sum(axis=0), combination(rows, here.reshape(-1, K * K), self.backend)
+
+        parts = chains.parts(chains.everything, self.weights.values_per_token, _MOST_SUMS)
+        together = max(1, self.backend.threads)
+        for k in range(0, len(parts), together):  # few at a time: each may have a large sum
+            for of_steps, of_pairs in self.backend.map(one, parts[k : k + together]):
+                steps += of_steps
+                if of_pairs is not None:
+                    pairs = of_pairs if pairs is None else np.add(pairs, of_pairs, out=pairs)
+        return Marginals(labels, steps, pairs, log_z)
 
     def _parts(self, order: Any) -> list[Any]:
         return self.chains.parts(order, self.weights.values_per_token, self.backend.threads)

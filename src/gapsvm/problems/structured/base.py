@@ -44,6 +44,24 @@ class StructuredIterate:
     """w(α) may be the better primal point; certify the best of the two."""
 
 
+def checked_lam(lam: float, total_weight: float) -> float:
+    """λ > 0 that can be computed with."""
+    if not 0 < lam < np.inf:
+        raise ValueError(f"lam must be positive and finite, got {lam!r}")
+    check_lam(float(lam), total_weight or 1.0)
+    return float(lam)
+
+
+def checked_example_weights(sample_weight: Any, n: int) -> Any:
+    """A weight for each of n examples, 1 by default."""
+    if sample_weight is None:
+        return np.ones(n)
+    given = np.ascontiguousarray(sample_weight, dtype=np.float64)
+    if given.shape != (n,):
+        raise ValueError(f"sample_weight has shape {given.shape}, but there are {n} examples")
+    return check_weights(given, n)
+
+
 @dataclass(frozen=True)
 class Growth:
     """What steps on some blocks came to."""
@@ -73,19 +91,9 @@ class StructuredProblem(ABC, Generic[Dual]):
     ) -> None:
         self.n_rows = int(n_examples)
         self.shape = shape
-        self.lam = float(lam)
-        if not 0 < self.lam < np.inf:
-            raise ValueError(f"lam must be positive and finite, got {lam!r}")
-        self.weight = np.ones(self.n_rows)
-        if sample_weight is not None:
-            given = np.ascontiguousarray(sample_weight, dtype=np.float64)
-            if given.shape != (self.n_rows,):
-                raise ValueError(
-                    f"sample_weight has shape {given.shape}, but there are {self.n_rows} examples"
-                )
-            self.weight = check_weights(given, self.n_rows)
+        self.weight = checked_example_weights(sample_weight, self.n_rows)
         self.total_weight = float(self.weight.sum())
-        check_lam(self.lam, self.total_weight or 1.0)
+        self.lam = checked_lam(lam, self.total_weight)
 
     @property
     def mean_weight(self) -> Any:

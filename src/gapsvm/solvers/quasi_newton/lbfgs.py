@@ -1,0 +1,205 @@
+"""L-BFGS for smooth problems; every gradient is a lower bound.
+
+    P* ≥ P(w) − ‖∇P(w)‖²/(2λ)
+
+The direction needs scalar products of the last changes of w and of ∇P only.  Long vectors are read
+twice an iteration: once for the products that are new, once to combine them (Chen, Wang, Zhou
+2014).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from gapsvm.backends import Backend
+from gapsvm.problems.structured.likelihood import SmoothIterate
+from gapsvm.registry.storable import storable
+from gapsvm.solvers.newton.normal_equations import one_blas_thread
+from gapsvm.solvers.trace import Progress
+
+_SHARE = 1e-4
+"""Of the fall that the slope promises, which a step must reach."""
+_TRIALS = 30
+_LARGE = 1 << 20
+"""Changes of so many weights or more are kept in float32."""
+_PARTS = 8
+"""In which long vectors are read, whatever the threads."""
+
+
+@storable
+@dataclass
+class LBFGSState:
+    """Where w is, its value and gradient, and the last changes."""
+
+    w: Any
+    value: float
+    gradient: Any
+    """None before the first evaluation."""
+    changes: Any
+    """2m × weights: in row j a change of w, in row m + j that of ∇P."""
+    products: Any
+    """2m × 2m: of the changes with each other."""
+    slots: list[int]
+    """Rows in use, oldest first."""
+    rows_visited: int = 0
+    lower: float = -math.inf
+    """The best bound of all gradients."""
+    exhausted: bool = False
+
+
+@storable
+@dataclass(frozen=True)
+class LBFGS:
+    """Quasi-Newton steps with a line search; an iteration is about one pass.
+
+    Parameters
+    ----------
+    memory : int
+        m, the changes of w and of the gradient that are kept.
+    start : array, optional
+        Where to begin; at zero by default.
+    """
+
+    memory: int = 8
+    start: Any = None
+
+    def __post_init__(self) -> None:
+        if not self.memory >= 1:
+            raise ValueError(f"memory must be at least 1, got {self.memory!r}")
+
+    def refusal(self, problem: Any) -> str:
+        """What the problem lacks."""
+        if hasattr(problem, "value_and_gradient"):
+            return ""
+        return "it needs a smooth problem, one with value_and_gradient"
+
+    def warmed(self, iterate: SmoothIterate) -> LBFGS:
+        return replace(self, start=iterate.w)
+
+    def init(self, problem: Any, backend: Backend, rng: np.random.Generator) -> LBFGSState:
+        w = np.zeros(problem.shape) if self.start is None else np.array(self.start, dtype=float)
+        dtype = np.float32 if w.size >= _LARGE else np.float64
+        changes = np.zeros((2 * self.memory, w.size), dtype=dtype)
+        products = np.zeros((2 * self.memory, 2 * self.memory))
+        return LBFGSState(w, math.inf, None, changes, products, [])
+
+    def advance(self, problem: Any, state: LBFGSState, backend: Backend, budget: int) -> LBFGSState:
+        if state.gradient is None:
+            self._move(problem, state, state.w, *problem.value_and_gradient(state.w, backend))
+            state.rows_visited += problem.n_rows
+            return state
+        direction = self._direction(state, backend)
+        slope = float(np.vdot(direction, state.gradient))
+        if not slope < 0:  # rounding: forget what was seen
+            state.slots = []
+            direction = -state.gradient
+            slope = -float(np.vdot(state.gradient, state.gradient))
+        step = 1.0 if state.slots else 1.0 / max(1.0, math.sqrt(-slope))
+        for _ in range(_TRIALS):
+            w = state.w + step * direction
+            value, gradient = problem.value_and_gradient(w, backend)
+            state.rows_visited += problem.n_rows
+            if value <= state.value + _SHARE * step * slope:
+                break
+            step *= _shorter(value - state.value, step * slope)
+        else:
+            state.exhausted = True
+            return state
+        self._remember(state, w - state.w, gradient - state.gradient, backend)
+        state.exhausted = not value < state.value
+        self._move(problem, state, w, value, gradient)
+        return state
+
+    def _move(self, problem: Any, state: LBFGSState, w: Any, value: float, gradient: Any) -> None:
+        state.w, state.value, state.gradient = w, value, gradient
+        state.lower = max(state.lower, _lower(problem, value, gradient))
+
+    def _remember(self, state: LBFGSState, move: Any, turn: Any, backend: Backend) -> None:
+        """Keep a change in the place of the oldest one, and its products with the others."""
+        if not float(np.vdot(move, turn)) > 0:
+            return
+        m = self.memory
+        slot = state.slots.pop(0) if len(state.slots) == m else len(state.slots)
+        state.slots.append(slot)
+        state.changes[slot], state.changes[m + slot] = move.ravel(), turn.ravel()
+        new = np.array([slot, m + slot])
+        found = _in_parts(
+            lambda part: _times(state.changes, state.changes[new], part), move, backend
+        )
+        total = sum(found)
+        state.products[:, new], state.products[new] = total, total.T
+
+    def _direction(self, state: LBFGSState, backend: Backend) -> Any:
+        """−H∇P."""
+        pull = state.gradient.ravel()
+        if not state.slots:
+            return -state.gradient
+        short = pull.astype(state.changes.dtype)[None]
+        found = _in_parts(lambda part: _times(state.changes, short, part), pull, backend)
+        used = np.array([*state.slots, *(self.memory + slot for slot in state.slots)])
+        coefficients = np.zeros(2 * self.memory)
+        of_pull, coefficients[used] = _two_loops(
+            state.products[np.ix_(used, used)], sum(found).ravel()[used]
+        )
+        out, shares = np.empty_like(pull), -coefficients.astype(state.changes.dtype)
+
+        def combine(part: slice) -> None:
+            np.multiply(pull[part], -of_pull, out=out[part])
+            out[part] += shares @ state.changes[:, part]
+
+        _in_parts(combine, pull, backend)
+        return out.reshape(state.w.shape)
+
+    def iterate(self, problem: Any, state: LBFGSState) -> SmoothIterate:
+        return SmoothIterate(state.w.copy(), state.lower)
+
+    def progress(self, problem: Any, state: LBFGSState) -> Progress:
+        return Progress(state.rows_visited, state.value - state.lower, state.exhausted)
+
+
+def _shorter(rise: float, promised: float) -> float:
+    """The least point of the parabola through what was seen, as a share of the step."""
+    if not math.isfinite(rise):
+        return 0.1
+    return min(max(-0.5 * promised / (rise - promised), 0.1), 0.5)
+
+
+def _in_parts(function: Any, vector: Any, backend: Backend) -> list[Any]:
+    """What a function says of each part of long vectors."""
+    cuts = np.linspace(0, vector.size, _PARTS + 1).astype(int)
+    with one_blas_thread():
+        return backend.map(function, [slice(*pair) for pair in pairwise(cuts)])
+
+
+def _times(vectors: Any, others: Any, part: slice) -> Any:
+    return (vectors[:, part] @ others[:, part].T).astype(np.float64)
+
+
+def _two_loops(products: Any, with_pull: Any) -> tuple[float, Any]:
+    """H∇P as coefficients of ∇P and of the changes s_1 … s_k, y_1 … y_k.
+
+    Given     products of these with each other, and with ∇P.
+    """
+    k = len(with_pull) // 2
+    of_pull, share, alpha = 1.0, np.zeros(2 * k), np.zeros(k)
+    for j in reversed(range(k)):
+        inner = of_pull * with_pull[j] + products[j] @ share
+        alpha[j] = inner / products[j, k + j]
+        share[k + j] -= alpha[j]
+    first = products[k - 1, 2 * k - 1] / products[2 * k - 1, 2 * k - 1]
+    of_pull, share = of_pull * first, share * first
+    for j in range(k):
+        inner = of_pull * with_pull[k + j] + products[k + j] @ share
+        share[j] += alpha[j] - inner / products[j, k + j]
+    return of_pull, share
+
+
+def _lower(problem: Any, value: float, gradient: Any) -> float:
+    if not math.isfinite(value):
+        return -math.inf
+    return value - float(np.vdot(gradient, gradient)) / (2.0 * problem.lam)
