@@ -97,6 +97,16 @@ def test_weights_of_queries_and_documents():
     assert truncated.converged_
 
 
+@pytest.mark.parametrize("method", ["bundle", "proximal-bundle", "pegasos", "proximal"])
+def test_methods_by_name_find_one_optimum(method):
+    exact = RankSVC(lam=0.1, tol=1e-6).fit(X, Y, qid=Q)
+    found = RankSVC(lam=0.1, tol=0.03, method=method, random_state=0).fit(X, Y, qid=Q)
+    assert found.converged_
+    assert found.method_ == method
+    assert found.dual_objective_ <= exact.primal_objective_ + 1e-9
+    assert found.primal_objective_ - exact.primal_objective_ <= found.dual_gap_
+
+
 def test_how_a_fit_may_end():
     with pytest.warns(ConvergenceWarning, match="certified gap .* raise max_iter"):
         model = RankSVC(max_iter=2).fit(X, Y, qid=Q)

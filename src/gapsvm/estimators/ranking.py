@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Callable
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -28,11 +30,18 @@ from gapsvm.solvers.base import warmed
 from gapsvm.solvers.bundle.bundle import Bundle
 from gapsvm.solvers.bundle.proximal import ProximalBundle
 from gapsvm.solvers.loop import solve
+from gapsvm.solvers.subgradient.solver import Subgradient
 from gapsvm.solvers.trace import Result, Status
 from gapsvm.system.cores import at_most_cores
 from gapsvm.training.progress import ProgressBar
 
-_METHODS = {"auto": Bundle, "bundle": Bundle, "proximal-bundle": ProximalBundle}
+_METHODS: dict[str, Callable[[], Any]] = {
+    "auto": Bundle,
+    "bundle": Bundle,
+    "proximal-bundle": ProximalBundle,
+    "pegasos": partial(Subgradient, sampler="permutation"),
+    "proximal": partial(Subgradient, 1, True, step_rule="proximal", sampler="permutation"),
+}
 
 
 class RankSVC(BaseEstimator):
@@ -59,8 +68,9 @@ class RankSVC(BaseEstimator):
         argument.
     tol : float
         Certified gap to reach, relative to the objective at w = 0.
-    method : "auto", "bundle", "proximal-bundle" or a solver
-        "auto" is "bundle".
+    method : "auto", "bundle", "proximal-bundle", "pegasos", "proximal" or a solver
+        "auto" is "bundle".  "pegasos" and "proximal" step query by query: small steps that do not
+        grow with the data, and a coarse gap.
     max_iter : int
         Looks at all documents, at most.
     time_limit : float, optional
@@ -70,7 +80,7 @@ class RankSVC(BaseEstimator):
     n_jobs : int, optional
         Threads; -1 for all cores.
     random_state : int, RandomState or None
-        For solvers that draw at random; those named above do not.
+        The order of the queries, for "pegasos" and "proximal"; a bundle draws nothing.
     verbose : int
         Draw progress.
     callbacks : callable or list of callables

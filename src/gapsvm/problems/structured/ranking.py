@@ -24,12 +24,14 @@ from gapsvm.backends import Backend, get_backend
 from gapsvm.losses.ranking import discounts, gains, ideal_dcg
 from gapsvm.problems.limits import check_curvature
 from gapsvm.problems.linear import check_weights
-from gapsvm.problems.risk import Answer, Cut, CutProblem, Risk, VectorRisk
+from gapsvm.problems.risk import Answer, Cut, CutProblem, VectorRisk
 from gapsvm.rows.matrix import Rows, checked_rows
 from gapsvm.rows.queries import Queries, queries_of
 
 RankingLoss = Literal["pairs", "ndcg"]
 _PARTS, _PART_VALUES = 8, 2_000_000
+_SLICE = 256
+"""Queries whose visit, one by one, takes some hundredths of a second."""
 
 
 class RankingProblem(CutProblem):
@@ -75,7 +77,7 @@ class RankingProblem(CutProblem):
     ) -> None:
         self.rows: Rows = checked_rows(X, get_backend(backend))
         n, d = self.rows.shape
-        super().__init__(lam, d, 0.0, n)
+        self.n_documents = n
         if loss not in ("pairs", "ndcg"):
             raise ValueError(f"loss must be 'pairs' or 'ndcg', got {loss!r}")
         if average not in ("pairs", "queries"):
@@ -93,6 +95,8 @@ class RankingProblem(CutProblem):
         if sample_weight is not None:
             self.weight = check_weights(np.ascontiguousarray(sample_weight, float), n)
         self.share, self.skipped = self._shares(query_weight)
+        self.counted = np.flatnonzero(self.share)
+        super().__init__(lam, d, 0.0, len(self.counted))
         check_curvature(self.lam, 4.0 * float(np.max(self.rows.sq_norms, initial=0.0)), 1.0, 1.0)
 
     def _shares(self, query_weight: Any) -> tuple[Any, Any]:
@@ -136,7 +140,11 @@ class RankingProblem(CutProblem):
     def _at_zero(self) -> Answer:
         return self.risk().ask(np.zeros(self.n_features), self.backend)
 
-    def risk(self) -> Risk:
+    @property
+    def slice_rows(self) -> int:
+        return min(self.n_rows, _SLICE)
+
+    def risk(self) -> ScoreRisk:
         return PairRisk(self) if self.loss == "pairs" else NDCGRisk(self)
 
     def fingerprint(self) -> dict[str, Any]:
@@ -154,7 +162,7 @@ class RankingProblem(CutProblem):
         return found if self.loss == "pairs" else {**found, "truncation": self.truncation or 0}
 
 
-class _ScoreRisk(VectorRisk):
+class ScoreRisk(VectorRisk):
     """A risk of the scores z = Xw."""
 
     def __init__(self, problem: RankingProblem) -> None:
@@ -162,40 +170,57 @@ class _ScoreRisk(VectorRisk):
         self.problem = problem
         rows = problem.rows
         values = max(_PART_VALUES, 3 * self.size)
-        self._parts = rows.slices(max(1, min(_PARTS, rows.n_stored // values, problem.n_rows)))
+        self._parts = rows.slices(max(1, min(_PARTS, rows.n_stored // values, problem.n_documents)))
 
     def ask(self, w: Any, backend: Backend) -> Answer:
         rows = self.problem.rows
-        scores = np.empty(self.problem.n_rows)
+        scores = np.empty(self.problem.n_documents)
 
         def look(part: slice) -> None:
             backend.margins(rows.part(part.start, part.stop), w, scores[part])
+
+        backend.map(look, self._parts)
+        value, offset, pull = self.judge(scores, backend)
+        return Answer(value, Cut(self.slope(pull, backend), offset))
+
+    def slope(self, pull: Any, backend: Backend) -> Any:
+        """Σ_i pull_i x_i over all documents."""
+        rows = self.problem.rows
 
         def pulled(part: slice) -> Any:
             slope = np.zeros(self.size)
             backend.combination(rows.part(part.start, part.stop), pull[part], slope)
             return slope
 
-        backend.map(look, self._parts)
-        value, offset, pull = self.judge(scores, backend)
         slopes = backend.map(pulled, self._parts)
-        slope = sum(slopes[1:], slopes[0])
+        return self.confined(sum(slopes[1:], slopes[0]))
+
+    def confined(self, slope: Any) -> Any:
+        """Without the column that is not looked at.  Modified: slope."""
         if self.problem.without is not None:
             slope[self.problem.without] = 0.0
-        return Answer(value, Cut(slope, offset))
+        return slope
 
     def judge(self, scores: Any, backend: Backend) -> tuple[float, float, Any]:
-        """R as a function of the scores, its slope there, and R less ⟨slope, scores⟩."""
+        """R as a function of the scores, R less ⟨slope, scores⟩, and its slope there."""
+        raise NotImplementedError
+
+    def judge_query(self, q: int, z: Any, backend: Backend) -> tuple[float, float, Any]:
+        """The same for R_q and the scores of q's documents."""
+        raise NotImplementedError
+
+    def reach(self, q: int) -> float:
+        """R_q changes by no more than this where no score changes by more than 1."""
         raise NotImplementedError
 
 
-class PairRisk(_ScoreRisk):
+class PairRisk(ScoreRisk):
     """The hinge loss of all pairs, in O(k log k) for a query of k documents."""
 
     def judge(self, scores: Any, backend: Backend) -> tuple[float, float, Any]:
         problem, queries = self.problem, self.problem.queries
         pairs = np.where(problem.share > 0, problem.pair_weight, 1.0)
-        pull = np.empty(problem.n_rows)
+        pull = np.empty(problem.n_documents)
         value, mass = backend.pair_hinge(
             scores,
             queries.ascending(scores),
@@ -203,23 +228,45 @@ class PairRisk(_ScoreRisk):
             problem.grade,
             problem.weight,
             problem.share / pairs,
-            np.empty(int(problem.grade.max()) + 1),
+            self._tree(),
             pull,
         )
         return max(value, 0.0), mass, pull
 
+    def judge_query(self, q: int, z: Any, backend: Backend) -> tuple[float, float, Any]:
+        problem, pull = self.problem, np.empty(z.size)
+        rows = problem.queries.rows(q)
+        value, mass = backend.pair_hinge(
+            z,
+            np.argsort(z, kind="stable"),
+            np.array([0, z.size]),
+            problem.grade[rows],
+            problem.weight[rows],
+            np.array([1.0 / problem.pair_weight[q]]),
+            self._tree(),
+            pull,
+        )
+        return max(value, 0.0), mass, pull
 
-class NDCGRisk(_ScoreRisk):
+    def _tree(self) -> Any:
+        """Room for a number a grade."""
+        return np.empty(int(self.problem.grade.max()) + 1)
+
+    def reach(self, q: int) -> float:
+        return 2.0
+
+
+class NDCGRisk(ScoreRisk):
     """1 − NDCG@k, made convex by its margin-rescaled maximum over all orders."""
 
     def judge(self, scores: Any, backend: Backend) -> tuple[float, float, Any]:
         problem = self.problem
-        pull, value, offset = np.zeros(problem.n_rows), 0.0, 0.0
+        pull, value, offset = np.zeros(problem.n_documents), 0.0, 0.0
 
         def one(q: int) -> tuple[float, float, Any]:
-            return self._query(q, scores[problem.queries.rows(q)])
+            return self.judge_query(q, scores[problem.queries.rows(q)], backend)
 
-        counted = np.flatnonzero(problem.share).tolist()
+        counted = problem.counted.tolist()
         for q, (lost, missed, slope) in zip(counted, backend.map(one, counted)):
             share = problem.share[q]
             value += share * lost
@@ -227,7 +274,7 @@ class NDCGRisk(_ScoreRisk):
             pull[problem.queries.rows(q)] = share * slope
         return value, offset, pull
 
-    def _query(self, q: int, z: Any) -> tuple[float, float, Any]:
+    def judge_query(self, q: int, z: Any, backend: Backend) -> tuple[float, float, Any]:
         """R_q, 1 − NDCG of the order that attains it, and its slope in the scores."""
         from scipy.optimize import linear_sum_assignment
 
@@ -241,6 +288,11 @@ class NDCGRisk(_ScoreRisk):
         slope = -_shared_positions(grades)
         slope[documents] += position[ranks]
         return missed + float(slope @ z), missed, slope
+
+    def reach(self, q: int) -> float:
+        """Places in one order and in the opposite one differ by the most."""
+        position = _positions(self.problem.queries.rows(q).size)
+        return float(np.abs(position - position[::-1]).sum())
 
 
 def _positions(count: int) -> Any:

@@ -21,6 +21,7 @@ from gapsvm.registry.storable import storable
 from gapsvm.solvers.subgradient import (
     multiclass_steps,  # noqa: F401  # registers itself
     optimistic,
+    ranking_steps,  # noqa: F401  # likewise
 )
 from gapsvm.solvers.subgradient.linear_steps import LinearSteps
 from gapsvm.solvers.subgradient.parameters import SubgradientParameters
