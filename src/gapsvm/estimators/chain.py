@@ -2,41 +2,31 @@
 
 from __future__ import annotations
 
-import math
 import os
-import warnings
 from dataclasses import replace
 from itertools import pairwise
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from joblib import effective_n_jobs
-from sklearn.base import BaseEstimator
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from gapsvm.backends import Backend, get_backend
-from gapsvm.estimators.randomness import seed_of
+from gapsvm.estimators.certified import CertifiedFit
 from gapsvm.models.base import ModelFormatError
 from gapsvm.models.chain import ChainModel, read_chain, write_chain
 from gapsvm.problems.limits import lam_of
 from gapsvm.problems.structured.chain import ChainProblem
 from gapsvm.problems.structured.likelihood import ChainLikelihood
 from gapsvm.rows.tokens import TokenEncoder, encoded_labels
-from gapsvm.solvers.base import warmed
 from gapsvm.solvers.frank_wolfe.solver import FrankWolfe
-from gapsvm.solvers.loop import solve
 from gapsvm.solvers.quasi_newton.lbfgs import LBFGS
-from gapsvm.solvers.trace import Result, Status
-from gapsvm.system.cores import at_most_cores
-from gapsvm.training.progress import ProgressBar
+from gapsvm.solvers.trace import Status
 
 _PARAMETERS_OF_FILES = (str, int, float, bool, type(None))
 
 
-class _ChainEstimator(BaseEstimator):
+class _ChainEstimator(CertifiedFit):
     """What the estimators of sequences share: encoding, the fit, its report, and files."""
 
     _loss: ClassVar[str]
@@ -137,43 +127,11 @@ class _ChainEstimator(BaseEstimator):
         self._solution = solution
         self._set_fitted()
         self.copy_note_ = problem.rows.note
-        self.history_ = result.trace
-        self.n_iter_ = max(1, math.ceil(result.passes))
-        self.status_ = result.status.name
-        self.converged_ = result.converged
         self._report(result)
         return self
 
     def _problem(self, *arrays: Any, **options: Any) -> Any:
         raise NotImplementedError
-
-    def _auto(self, problem: Any) -> Any:
-        """The solver that ``method="auto"`` stands for."""
-        raise NotImplementedError
-
-    def _solved(self, problem: Any) -> Result:
-        solver = self._auto(problem) if isinstance(self.method, str) else self.method
-        first = getattr(self, "_solution", None) if self.warm_start else None
-        if first is not None and np.shape(first.w) != problem.shape:
-            first = None
-        callbacks = [self.callbacks] if callable(self.callbacks) else list(self.callbacks or ())
-        with ProgressBar(type(self).__name__, shown=bool(self.verbose)) as bar:
-            return solve(
-                problem,
-                warmed(solver, first),
-                gap=self.tol * problem.primal_at_zero,
-                max_passes=self.max_iter,
-                time_limit=self.time_limit,
-                callbacks=[*callbacks, *bar.watch()],
-                backend=self._backend(),
-                seed=seed_of(self.random_state),
-                first=first,
-            )
-
-    def _backend(self) -> Backend:
-        if self.n_jobs == 0:
-            raise ValueError("n_jobs must not be 0; use None for one thread or -1 for all cores")
-        return get_backend("cpu", at_most_cores(int(effective_n_jobs(self.n_jobs))))
 
     def _allowed(self, labels: Any, classes: Any, starts: Any) -> Any:
         """Which label may follow which: None for all."""
@@ -214,24 +172,6 @@ class _ChainEstimator(BaseEstimator):
             self.feature_names_ = model.encoder.names
         self.primal_objective_, self.dual_objective_ = model.primal, model.dual
         self.dual_gap_ = model.gap
-
-    def _report(self, result: Result) -> None:
-        """Say what a user must know about how the fit ended; the model is in place by now."""
-        if result.status is Status.INTERRUPTED:
-            raise KeyboardInterrupt("the estimator holds the last certified model")
-        if result.converged or result.status in (Status.PROMISED, Status.SETTLED):
-            return
-        advice = {
-            Status.MAX_PASSES: "raise max_iter or tol",
-            Status.TIME_LIMIT: "raise time_limit or tol",
-        }.get(result.status, "raise tol")
-        warnings.warn(
-            f"certified gap {self.dual_gap_:.3e} after {self.n_iter_} passes, tol={self.tol:g} not "
-            f"reached: {result.ending}. The model is usable: its objective is within the gap of "
-            f"the optimum. To get closer, {advice}.",
-            ConvergenceWarning,
-            stacklevel=3,
-        )
 
     # -- what a fitted model says ------------------------------------------------------------------
 

@@ -1,0 +1,86 @@
+"""What the estimators of structured outputs share: how a fit runs and what it reports."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any
+
+import numpy as np
+from joblib import effective_n_jobs
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
+
+from gapsvm.backends import Backend, get_backend
+from gapsvm.estimators.randomness import seed_of
+from gapsvm.solvers.base import warmed
+from gapsvm.solvers.loop import solve
+from gapsvm.solvers.trace import Result, Status
+from gapsvm.system.cores import at_most_cores
+from gapsvm.training.progress import ProgressBar
+
+
+class CertifiedFit(BaseEstimator):
+    """Parameters ``tol, method, max_iter, time_limit, warm_start, n_jobs, random_state, verbose,
+    callbacks`` and what they mean; a subclass stores its last solution in ``_solution``."""
+
+    dual_gap_: float
+    tol: float
+    method: Any
+    max_iter: int
+    time_limit: float | None
+    warm_start: bool
+    n_jobs: int | None
+    random_state: Any
+    verbose: int
+    callbacks: Any
+
+    def _auto(self, problem: Any) -> Any:
+        """The solver that ``method="auto"`` stands for."""
+        raise NotImplementedError
+
+    def _solved(self, problem: Any) -> Result:
+        solver = self._auto(problem) if isinstance(self.method, str) else self.method
+        first = getattr(self, "_solution", None) if self.warm_start else None
+        if first is not None and np.shape(first.w) != problem.shape:
+            first = None
+        callbacks = [self.callbacks] if callable(self.callbacks) else list(self.callbacks or ())
+        with ProgressBar(type(self).__name__, shown=bool(self.verbose)) as bar:
+            return solve(
+                problem,
+                warmed(solver, first),
+                gap=self.tol * problem.primal_at_zero,
+                max_passes=self.max_iter,
+                time_limit=self.time_limit,
+                callbacks=[*callbacks, *bar.watch()],
+                backend=self._backend(),
+                seed=seed_of(self.random_state),
+                first=first,
+            )
+
+    def _backend(self) -> Backend:
+        if self.n_jobs == 0:
+            raise ValueError("n_jobs must not be 0; use None for one thread or -1 for all cores")
+        return get_backend("cpu", at_most_cores(int(effective_n_jobs(self.n_jobs))))
+
+    def _report(self, result: Result) -> None:
+        """Note how the fit ended, and say what a user must know; the model is in place by now."""
+        self.history_ = result.trace
+        self.n_iter_ = max(1, math.ceil(result.passes))
+        self.status_ = result.status.name
+        self.converged_ = result.converged
+        if result.status is Status.INTERRUPTED:
+            raise KeyboardInterrupt("the estimator holds the last certified model")
+        if result.converged or result.status in (Status.PROMISED, Status.SETTLED):
+            return
+        advice = {
+            Status.MAX_PASSES: "raise max_iter or tol",
+            Status.TIME_LIMIT: "raise time_limit or tol",
+        }.get(result.status, "raise tol")
+        warnings.warn(
+            f"certified gap {self.dual_gap_:.3e} after {self.n_iter_} passes, tol={self.tol:g} not "
+            f"reached: {result.ending}. The model is usable: its objective is within the gap of "
+            f"the optimum. To get closer, {advice}.",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
