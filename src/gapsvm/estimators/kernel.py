@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import assert_all_finite
+from sklearn.utils import assert_all_finite, check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.multiclass import _ovr_decision_function, check_classification_targets
 from sklearn.utils.validation import (
@@ -63,6 +63,7 @@ class _KernelMachine(CallbackSupportMixin, BaseEstimator):
         "coef0": [Interval(Real, None, None, closed="neither")],
         "fit_intercept": ["boolean"],
         "tol": [Interval(Real, 0, None, closed="left")],
+        "shrinking": ["boolean"],
         "cache_size": [Interval(Real, 0, None, closed="neither")],
         "max_iter": [Interval(Integral, -1, None, closed="left")],
         "time_limit": [Interval(Real, 0, None, closed="left"), None],
@@ -131,6 +132,7 @@ class _KernelMachine(CallbackSupportMixin, BaseEstimator):
             callbacks=callbacks,
             solver=WorkingSet() if self.solver == "auto" else self.solver,
             threads=self._threads(),
+            seed=_seed(getattr(self, "random_state", None)),
         )
         bridge = None
         if hasattr(self, "_skl_callbacks"):
@@ -256,11 +258,13 @@ class _KernelMachine(CallbackSupportMixin, BaseEstimator):
 
     @property
     def coef_(self) -> Any:
-        """Weights of the features, where the kernel is linear."""
+        """Weights of the features, where the kernel is linear; not to be written to."""
         if self.kernel != "linear":
             raise AttributeError("coef_ is there for kernel='linear' only")
         check_is_fitted(self)
-        return self._linear_weights()
+        weights = _as_stored(self._linear_weights(), self.support_vectors_)
+        (weights.data if sp.issparse(weights) else weights).flags.writeable = False
+        return weights
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -275,6 +279,20 @@ def _indexable(X: Any) -> Any:
         return X.tocsr()
     array = np.asarray(X)
     return array if array.dtype.kind in "biufO" else np.asarray(X, dtype=object)
+
+
+def _seed(random_state: Any) -> int:
+    """A seed for all problems; 0 where none is asked for."""
+    if random_state is None:
+        return 0
+    return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
+
+
+def _as_stored(coef: Any, X: Any) -> Any:
+    """Coefficients of sparse rows are sparse, of the same kind, as scikit-learn has it."""
+    if not sp.issparse(X):
+        return coef
+    return sp.csr_array(coef) if isinstance(X, sp.sparray) else sp.csr_matrix(coef)
 
 
 def _checked_weight(sample_weight: Any, n: int) -> Any:
@@ -331,6 +349,10 @@ default="rbf"
     tol : float, default=1e-3
         Certified gap to reach, relative to the objective of the zero function.  Problems of up to a
         thousand rows are solved to the last digits where that takes little longer.
+    shrinking : bool, default=True
+        Leave rows that stay at a bound out of the steps, until the certificate looks at all rows.
+    probability : bool, default=False
+        True is refused, with what to use instead.
     cache_size : float, default=200
         Megabytes for rows of K that are kept.
     class_weight : dict, "balanced" or None, default=None
@@ -344,6 +366,8 @@ default="rbf"
         each pair, or votes and confidences a class.
     break_ties : bool, default=False
         Predict by the "ovr" decision function rather than by votes.
+    random_state : int, RandomState or None, default=None
+        Seeds a solver that draws; the default one draws nothing.
     multi_class : {"ovo", "ovr"}, default="ovo"
         The problems that are solved: for each pair of classes, or each class against all others.
     loss : {"hinge", "squared_hinge", "smoothed_hinge"}, default="hinge"
@@ -385,6 +409,8 @@ class_weight_, shape_fit_, fit_status_ : as scikit-learn's
 
     _parameter_constraints = {
         **_KernelMachine._parameter_constraints,
+        "probability": ["boolean", StrOptions({"deprecated"})],
+        "random_state": ["random_state"],
         "class_weight": [dict, StrOptions({"balanced"}), None],
         "decision_function_shape": [StrOptions({"ovr", "ovo"})],
         "break_ties": ["boolean"],
@@ -401,12 +427,15 @@ class_weight_, shape_fit_, fit_status_ : as scikit-learn's
         gamma: Any = "scale",
         coef0: float = 0.0,
         tol: float = 1e-3,
+        shrinking: bool = True,
+        probability: bool = False,
         cache_size: float = 200,
         class_weight: Any = None,
         verbose: int = 0,
         max_iter: int = -1,
         decision_function_shape: str = "ovr",
         break_ties: bool = False,
+        random_state: Any = None,
         multi_class: str = "ovo",
         loss: str = "hinge",
         lam: float | None = None,
@@ -423,12 +452,15 @@ class_weight_, shape_fit_, fit_status_ : as scikit-learn's
         self.gamma = gamma
         self.coef0 = coef0
         self.tol = tol
+        self.shrinking = shrinking
+        self.probability = probability
         self.cache_size = cache_size
         self.class_weight = class_weight
         self.verbose = verbose
         self.max_iter = max_iter
         self.decision_function_shape = decision_function_shape
         self.break_ties = break_ties
+        self.random_state = random_state
         self.multi_class = multi_class
         self.loss = loss
         self.lam = lam
@@ -444,6 +476,11 @@ class_weight_, shape_fit_, fit_status_ : as scikit-learn's
         """Fit to rows X and labels y of any kind."""
         self._validate_params()
         self._check_combinations()
+        if self.probability is True:
+            raise ValueError(
+                "probability=True is not there: a machine gives values, not probabilities. Use "
+                "sklearn.calibration.CalibratedClassifierCV(SVC(...), ensemble=False)"
+            )
         self.copy_note_ = copy_note(X)
         X = self._validated(X, y)
         labels = self._encoded(y)
@@ -533,7 +570,7 @@ class_weight_, shape_fit_, fit_status_ : as scikit-learn's
         self.n_support_ = np.bincount(labels[order], minlength=k).astype(np.int32)
         self._coef = full[:, order]
         self._intercepts = np.array([m.result.solution.bias for m in machines])
-        self.dual_coef_ = self._coef
+        self.dual_coef_ = _as_stored(self._coef, X)
         self.intercept_ = self._intercepts
 
     def _linear_weights(self) -> Any:
@@ -618,6 +655,7 @@ class SVR(RegressorMixin, _KernelMachine):
         tol: float = 1e-3,
         C: float = 1.0,
         epsilon: float = 0.1,
+        shrinking: bool = True,
         cache_size: float = 200,
         verbose: int = 0,
         max_iter: int = -1,
@@ -637,6 +675,7 @@ class SVR(RegressorMixin, _KernelMachine):
         self.tol = tol
         self.C = C
         self.epsilon = epsilon
+        self.shrinking = shrinking
         self.cache_size = cache_size
         self.verbose = verbose
         self.max_iter = max_iter
@@ -682,7 +721,7 @@ class SVR(RegressorMixin, _KernelMachine):
         self.n_support_ = np.array([used.size], dtype=np.int32)
         self._coef = machine.coef[None, used]
         self._intercepts = np.array([machine.result.solution.bias])
-        self.dual_coef_, self.intercept_ = self._coef, self._intercepts
+        self.dual_coef_, self.intercept_ = _as_stored(self._coef, X), self._intercepts
         self._set_certificates([machine], rows)
         self.n_iter_ = int(self._steps[0])
         self._report()

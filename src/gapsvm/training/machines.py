@@ -61,6 +61,8 @@ class MachineOptions:
         Seconds for all tasks.
     solver : a solver of kernel problems
     threads : int
+    seed : int
+        Of a solver that draws.
     """
 
     C: float = 1.0
@@ -72,6 +74,7 @@ class MachineOptions:
     callbacks: Sequence[Callback] = ()
     solver: Any = field(default_factory=WorkingSet)
     threads: int = 1
+    seed: int = 0
 
 
 @dataclass(frozen=True)
@@ -149,6 +152,7 @@ def _trained(
         "callbacks": options.callbacks,
         "cancelled": interrupted,
         "backend": problem.rows.backend,
+        "seed": options.seed,
     }
     started = time.perf_counter()
     result = solve(
