@@ -13,12 +13,15 @@ from gapsvm.backends import get_backend
 from gapsvm.problems.linear import LinearProblem
 from gapsvm.reproduce import style
 from gapsvm.reproduce.framework import Bench
+from gapsvm.solvers.bundle.bundle import Bundle
 from gapsvm.solvers.sdca.serial import SDCA
 from gapsvm.solvers.subgradient.solver import Pegasos
 
 METHODS = ("pegasos", "sdca")
 LABELS = {"pegasos": "Pegasos", "sdca": "SDCA"}
 COLOURS = {"pegasos": style.BLUE, "sdca": style.ORANGE}
+NEAR = 1e-5
+"""The gap at which a bundle is looked at for the last time."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +55,23 @@ def timed(
         seconds += time.thread_time() - started
         w = state.w if method == "sdca" else state.weights.w
         yield Point(seconds, w, state.rows_visited)
+        started = time.thread_time()
+
+
+def timed_bundle(problem: LinearProblem, at: Sequence[int], bench: Bench) -> Iterator[Point]:
+    """The standard bundle method, looked at after so many iterations: its best w so far."""
+    solver, backend, rng = Bundle(), get_backend(), np.random.default_rng(0)
+    solver.advance(problem, solver.init(problem, backend, rng), backend, 1)  # compiled
+    state = solver.init(problem, backend, rng)
+    started, seconds = time.thread_time(), 0.0
+    for iterations in at:
+        while state.evaluations < iterations:
+            bench.check()
+            state = solver.advance(problem, state, backend, problem.n_rows)
+        seconds += time.thread_time() - started
+        yield Point(seconds, state.best_w, state.evaluations * problem.n_rows)
+        if state.best - state.lower <= NEAR:
+            return
         started = time.thread_time()
 
 
