@@ -23,6 +23,7 @@ from gapsvm import (
 )
 from gapsvm.backends import get_backend
 from gapsvm.problems.structured.base import StructuredIterate
+from gapsvm.problems.structured.oracle import Found
 from gapsvm.training.checkpoint import fingerprint, load_checkpoint, save_checkpoint
 
 CPU, REFERENCE = get_backend("cpu"), get_backend("reference")
@@ -295,6 +296,18 @@ def test_a_fit_notices_that_a_labelling_it_had_was_better():
     X, Y = own.data()
     with pytest.raises(OracleError, match=r"returned before.* not the maximum|lower bound"):
         solve(OracleProblem(Forgetful(4, 3), X, Y, 0.01), FrankWolfe(), gap=1e-6)
+
+
+def test_a_tie_up_to_rounding_is_no_mistake():
+    """Gains of 0 and 1.1e-16, both of sums that cancel."""
+    X = np.array([[0.1, 0.2, 0.3, 0.4]])
+    p = OracleProblem(own.Multilabel(4, 3), X, [np.array([1, 1, 0])], 0.1)
+    plane = p.examples.plane(0, np.array([0, 1, 1]))
+    found = Found(np.array([0, 1, 1]), plane, 0.0)
+    labels = [np.array([1, 1, 0]), np.array([1, 0, 0])]
+    p._refuse_missed(0, found, np.array([0.0, 1.1e-16]), labels, 2.0)
+    with pytest.raises(OracleError, match="it is not the maximum"):
+        p._refuse_missed(0, found, np.array([0.0, 1e-3]), labels, 2.0)
 
 
 def test_what_else_the_check_finds():

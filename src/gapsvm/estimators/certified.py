@@ -63,23 +63,28 @@ class CertifiedFit(BaseEstimator):
             raise ValueError("n_jobs must not be 0; use None for one thread or -1 for all cores")
         return get_backend("cpu", at_most_cores(int(effective_n_jobs(self.n_jobs))))
 
-    def _report(self, result: Result) -> None:
-        """Note how the fit ended, and say what a user must know; the model is in place by now."""
+    def _set_ending(self, result: Result) -> None:
+        """Note how the fit ended."""
         self.history_ = result.trace
         self.n_iter_ = max(1, math.ceil(result.passes))
         self.status_ = result.status.name
         self.converged_ = result.converged
-        if result.status is Status.INTERRUPTED:
+        self._ending = result.ending
+
+    def _report(self) -> None:
+        """Say what a user must know about how the fit ended; the model is in place by now."""
+        status = Status[self.status_]
+        if status is Status.INTERRUPTED:
             raise KeyboardInterrupt("the estimator holds the last certified model")
-        if result.converged or result.status in (Status.PROMISED, Status.SETTLED):
+        if status in (Status.CONVERGED, Status.PROMISED, Status.SETTLED):
             return
         advice = {
             Status.MAX_PASSES: "raise max_iter or tol",
             Status.TIME_LIMIT: "raise time_limit or tol",
-        }.get(result.status, "raise tol")
+        }.get(status, "raise tol")
         warnings.warn(
             f"certified gap {self.dual_gap_:.3e} after {self.n_iter_} passes, tol={self.tol:g} not "
-            f"reached: {result.ending}. The model is usable: its objective is within the gap of "
+            f"reached: {self._ending}. The model is usable: its objective is within the gap of "
             f"the optimum. To get closer, {advice}.",
             ConvergenceWarning,
             stacklevel=3,

@@ -13,9 +13,11 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from gapsvm.estimators.certified import CertifiedFit
+from gapsvm.estimators.whole import whole_fit
 from gapsvm.models.base import ModelFormatError
 from gapsvm.models.chain import ChainModel, read_chain, write_chain
 from gapsvm.problems.limits import lam_of
+from gapsvm.problems.structured.base import checked_example_weights
 from gapsvm.problems.structured.chain import ChainProblem
 from gapsvm.problems.structured.likelihood import ChainLikelihood
 from gapsvm.rows.tokens import TokenEncoder, encoded_labels
@@ -86,6 +88,7 @@ class _ChainEstimator(CertifiedFit):
 
     # -- fitting -----------------------------------------------------------------------------------
 
+    @whole_fit
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Train on sequences.
 
@@ -107,14 +110,14 @@ class _ChainEstimator(CertifiedFit):
         labels, classes = encoded_labels(y, starts)
         if len(classes) < 2:
             raise ValueError(
-                f"y has one label only, {classes[0]!r}; there is nothing to tell apart"
+                f"y has one label only, {classes[0].item()!r}; there is nothing to tell apart"
             )
         allowed = self._allowed(labels, classes, starts)
-        total = float(len(starts) - 1 if sample_weight is None else np.sum(sample_weight))
-        lam = self.lam if self.lam is not None else lam_of(self.C, total)
+        weight = checked_example_weights(sample_weight, len(starts) - 1)
+        lam = self.lam if self.lam is not None else lam_of(self.C, float(weight.sum()))
         problem = self._problem(
             *(matrix, starts, labels, len(classes), lam),
-            sample_weight=sample_weight,
+            sample_weight=weight,
             allowed=allowed,
             paired=self.edge_features,
         )
@@ -127,7 +130,7 @@ class _ChainEstimator(CertifiedFit):
         self._solution = solution
         self._set_fitted()
         self.copy_note_ = problem.rows.note
-        self._report(result)
+        self._set_ending(result)
         return self
 
     def _problem(self, *arrays: Any, **options: Any) -> Any:

@@ -22,15 +22,17 @@ from sklearn.utils.validation import (
     check_consistent_length,
     check_is_fitted,
     column_or_1d,
-    validate_data,
 )
 
+from gapsvm.backends.structure import check_structure
 from gapsvm.estimators.callbacks import (
     WRAPPER_FRAMES,
     CallbackBridge,
     CallbackSupportMixin,
     with_callbacks,
 )
+from gapsvm.estimators.rows import rows_to_learn, rows_to_predict
+from gapsvm.estimators.whole import whole_fit
 from gapsvm.kernels.registry import PRECOMPUTED, get_kernel
 from gapsvm.kernels.rows import CallableRows, FeatureRows, KernelRows, MatrixRows, called
 from gapsvm.losses.registry import get_loss
@@ -93,15 +95,7 @@ class _KernelMachine(CallbackSupportMixin, BaseEstimator):
             return X
         if sp.issparse(X) and self.kernel == PRECOMPUTED:
             raise TypeError("a sparse matrix cannot be a precomputed kernel; call its toarray()")
-        X = validate_data(
-            self,
-            X,
-            accept_sparse="csr",
-            dtype=[np.float64, np.float32],
-            order="C",
-            accept_large_sparse=True,
-            ensure_all_finite=False,
-        )
+        X = rows_to_learn(self, X)
         check_consistent_length(X, y)
         return X
 
@@ -233,9 +227,7 @@ class _KernelMachine(CallbackSupportMixin, BaseEstimator):
             return self._by_values(
                 called(self.kernel, _indexable(X), self.support_vectors_), counts
             )
-        X = validate_data(
-            self, X, accept_sparse="csr", dtype=[np.float64, np.float32], order="C", reset=False
-        )
+        X = rows_to_predict(self, X, order="C")
         if self.kernel == PRECOMPUTED:
             if X.shape[1] != self.shape_fit_[0]:
                 raise ValueError(
@@ -276,6 +268,7 @@ class _KernelMachine(CallbackSupportMixin, BaseEstimator):
 def _indexable(X: Any) -> Any:
     """What a callable kernel gets: arrays and sparse matrices as they are, lists as arrays."""
     if sp.issparse(X):
+        check_structure(X)
         return X.tocsr()
     array = np.asarray(X)
     return array if array.dtype.kind in "biufO" else np.asarray(X, dtype=object)
@@ -472,6 +465,7 @@ class_weight_, shape_fit_, fit_status_ : as scikit-learn's
         self.callbacks = callbacks
 
     @with_callbacks
+    @whole_fit
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SVC:
         """Fit to rows X and labels y of any kind."""
         self._validate_params()
@@ -501,7 +495,6 @@ class_weight_, shape_fit_, fit_status_ : as scikit-learn's
         self._set_machines(X, labels, rows, tasks, machines)
         self._set_certificates(machines, rows)
         self.n_iter_ = self._steps
-        self._report()
         return self
 
     def _encoded(self, y: Any) -> Any:
@@ -689,6 +682,7 @@ class SVR(RegressorMixin, _KernelMachine):
         self.callbacks = callbacks
 
     @with_callbacks
+    @whole_fit
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SVR:
         """Fit to rows X and responses y."""
         self._validate_params()
@@ -700,16 +694,7 @@ class SVR(RegressorMixin, _KernelMachine):
         else:
             if sp.issparse(X) and self.kernel == PRECOMPUTED:
                 raise TypeError("a sparse matrix cannot be a precomputed kernel")
-            X, y = validate_data(
-                self,
-                X,
-                y,
-                accept_sparse="csr",
-                dtype=[np.float64, np.float32],
-                order="C",
-                y_numeric=True,
-                ensure_all_finite=False,
-            )
+            X, y = rows_to_learn(self, X, y=y, y_numeric=True)
             y = np.asarray(y, dtype=np.float64)
         weight = _checked_weight(sample_weight, _num_samples(X))
         parameters = {"epsilon": float(self.epsilon)} if "epsilon" in self.loss else {}
@@ -724,7 +709,6 @@ class SVR(RegressorMixin, _KernelMachine):
         self.dual_coef_, self.intercept_ = _as_stored(self._coef, X), self._intercepts
         self._set_certificates([machine], rows)
         self.n_iter_ = int(self._steps[0])
-        self._report()
         return self
 
     def _linear_weights(self) -> Any:

@@ -28,6 +28,7 @@ from gapsvm.estimators.callbacks import (
 from gapsvm.estimators.probabilities import ProbabilitiesMixin
 from gapsvm.estimators.randomness import seed_of
 from gapsvm.estimators.rows import rows_to_learn, rows_to_predict
+from gapsvm.estimators.whole import whole_fit
 from gapsvm.losses.registry import get_loss
 from gapsvm.problems.limits import check_square, lam_of
 from gapsvm.problems.linear import Bias, Iterate, check_weights
@@ -446,6 +447,7 @@ class LinearSVC(ProbabilitiesMixin, ClassifierMixin, _LinearModel):
         self.callbacks = callbacks
 
     @with_callbacks
+    @whole_fit
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LinearSVC:
         """Fit to rows X and labels y of any kind."""
         self._validate_params()
@@ -462,14 +464,12 @@ class LinearSVC(ProbabilitiesMixin, ClassifierMixin, _LinearModel):
         if self.multi_class == "crammer_singer":
             loss = self._joint_loss()
             self._fit_targets(X, y, [labels], loss, weight, note, joint=len(self.classes_))
-            self._report()
             return self
         if len(self.classes_) == 2:
             targets = [np.where(labels == 1, 1.0, -1.0)]
         else:
             targets = [np.where(labels == k, 1.0, -1.0) for k in range(len(self.classes_))]
         self._fit_targets(X, y, targets, get_loss(self.loss), weight, note)
-        self._report()
         return self
 
     def _joint_loss(self) -> str:
@@ -624,6 +624,7 @@ class LinearSVR(RegressorMixin, _LinearModel):
         self.callbacks = callbacks
 
     @with_callbacks
+    @whole_fit
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LinearSVR:
         """Fit to rows X and responses y."""
         self._validate_params()
@@ -632,7 +633,6 @@ class LinearSVR(RegressorMixin, _LinearModel):
         parameters = {"epsilon": self.epsilon} if "epsilon" in self.loss else {}
         weight = _checked_weight(sample_weight, X.shape[0])
         self._fit_targets(X, y, [y], get_loss(self.loss, **parameters), weight, note)
-        self._report()
         return self
 
     @staticmethod

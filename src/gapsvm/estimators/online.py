@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, nullcontext
 from numbers import Integral, Real
 from typing import Any
 
@@ -18,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 from gapsvm.estimators.probabilities import ProbabilitiesMixin
 from gapsvm.estimators.randomness import seed_of
 from gapsvm.estimators.rows import rows_to_learn, rows_to_predict
+from gapsvm.estimators.whole import all_or_nothing
 from gapsvm.losses.base import Loss
 from gapsvm.losses.registry import get_loss
 from gapsvm.problems.linear import check_weights
@@ -57,17 +57,9 @@ class _OnlineModel(BaseEstimator):
             horizon=self.horizon,
         )
 
-    @contextmanager
-    def _all_or_nothing(self, first: bool) -> Iterator[None]:
+    def _going_on(self, first: bool) -> AbstractContextManager[None]:
         """A first call that fails leaves the estimator as it was."""
-        before = dict(self.__dict__)
-        try:
-            yield
-        except BaseException:
-            if first:
-                self.__dict__.clear()
-                self.__dict__.update(before)
-            raise
+        return all_or_nothing(self) if first else nullcontext()
 
     def _learn(self, X: Any, y: Any, sample_weight: Any, seed: int | None) -> Any:
         """Go through the rows, at random if there is a seed; returns which have a weight."""
@@ -227,7 +219,7 @@ class OnlineSVC(ProbabilitiesMixin, ClassifierMixin, _OnlineModel):
     def fit(self, X: Any, y: Any) -> OnlineSVC:
         """Forget everything and go through the rows once, at random; for weights, or to keep the
         order, use ``partial_fit``."""
-        with self._all_or_nothing(first=True):
+        with self._going_on(first=True):
             return self._go_on(X, y, None, None, first=True, shuffled=True)
 
     def partial_fit(
@@ -245,7 +237,7 @@ class OnlineSVC(ProbabilitiesMixin, ClassifierMixin, _OnlineModel):
         first = not hasattr(self, "_learner")
         if first and classes is None:
             raise ValueError("classes must be passed on the first call to partial_fit")
-        with self._all_or_nothing(first):
+        with self._going_on(first):
             return self._go_on(X, y, classes, sample_weight, first)
 
     def _go_on(
@@ -346,7 +338,7 @@ class OnlineSVR(RegressorMixin, _OnlineModel):
     def fit(self, X: Any, y: Any) -> OnlineSVR:
         """Forget everything and go through the rows once, at random; for weights, or to keep the
         order, use ``partial_fit``."""
-        with self._all_or_nothing(first=True):
+        with self._going_on(first=True):
             return self._go_on(X, y, None, first=True, seed=seed_of(self.random_state))
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> OnlineSVR:
@@ -358,7 +350,7 @@ class OnlineSVR(RegressorMixin, _OnlineModel):
             A row of weight 2 pulls twice as hard in its step; one of weight 0 changes nothing.
         """
         first = not hasattr(self, "_learner")
-        with self._all_or_nothing(first):
+        with self._going_on(first):
             return self._go_on(X, y, sample_weight, first)
 
     def _go_on(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 import warnings
 from collections.abc import Callable
@@ -21,10 +22,11 @@ from sklearn.utils.validation import check_is_fitted
 from gapsvm.backends import get_backend
 from gapsvm.estimators.randomness import seed_of
 from gapsvm.estimators.rows import rows_to_learn, rows_to_predict
+from gapsvm.estimators.whole import whole_fit
 from gapsvm.losses.ranking import mean_ndcg
 from gapsvm.problems.limits import lam_of
 from gapsvm.problems.risk import RiskIterate
-from gapsvm.problems.structured.ranking import RankingProblem
+from gapsvm.problems.structured.ranking import RankingProblem, checked_query_weights
 from gapsvm.rows.queries import queries_of
 from gapsvm.solvers.base import warmed
 from gapsvm.solvers.bundle.bundle import Bundle
@@ -42,6 +44,15 @@ _METHODS: dict[str, Callable[[], Any]] = {
     "pegasos": partial(Subgradient, sampler="permutation"),
     "proximal": partial(Subgradient, 1, True, step_rule="proximal", sampler="permutation"),
 }
+
+
+def _data_of(problem: RankingProblem) -> dict[str, Any]:
+    """What tells a risk from others, whatever λ is: every number of X counts."""
+    digest = hashlib.sha256()
+    for array in problem.rows.view:
+        digest.update(np.ascontiguousarray(array).data)
+    found = {name: value for name, value in problem.fingerprint().items() if name != "lam"}
+    return {**found, "all rows": digest.hexdigest()}
 
 
 class RankSVC(BaseEstimator):
@@ -149,6 +160,7 @@ class RankSVC(BaseEstimator):
         self.verbose = verbose
         self.callbacks = callbacks
 
+    @whole_fit
     def fit(
         self,
         X: Any,
@@ -189,14 +201,15 @@ class RankSVC(BaseEstimator):
             backend=backend,
         )
         self._set_fitted(problem, self._solved(problem, backend))
-        self._report()
         return self
 
     def _lam(self, qid: Any, n: int, query_weight: Any) -> float:
         if self.lam is not None:
             return self.lam
-        total = len(queries_of(qid, n)) if query_weight is None else float(np.sum(query_weight))
-        return lam_of(self.C, float(total))
+        count = len(queries_of(qid, n))
+        if query_weight is None:
+            return lam_of(self.C, float(count))
+        return lam_of(self.C, float(checked_query_weights(query_weight, count).sum()))
 
     def _queries(self, X: Any, qid: Any) -> Any:
         """The query of each row, from the argument or from a column."""
@@ -212,9 +225,7 @@ class RankSVC(BaseEstimator):
 
     def _solved(self, problem: RankingProblem, backend: Any) -> Result:
         solver = _METHODS[self.method]() if isinstance(self.method, str) else self.method
-        coef: Any = getattr(self, "coef_", None) if self.warm_start else None
-        fits = coef is not None and coef.shape == (problem.n_features,)
-        first = RiskIterate(coef) if fits else None
+        first = self._warm_start(problem) if self.warm_start else None
         callbacks = [self.callbacks] if callable(self.callbacks) else list(self.callbacks or ())
         with ProgressBar(type(self).__name__, shown=bool(self.verbose)) as bar:
             return solve(
@@ -228,6 +239,16 @@ class RankSVC(BaseEstimator):
                 seed=seed_of(self.random_state),
                 first=first,
             )
+
+    def _warm_start(self, problem: RankingProblem) -> RiskIterate | None:
+        """The weights of the last fit, and if it saw the same data what it proved."""
+        coef: Any = getattr(self, "coef_", None)
+        if coef is None or coef.shape != (problem.n_features,):
+            return None
+        data, slope, offset = getattr(self, "_proved", (None, None, 0.0))
+        if data is not None and data == _data_of(problem):
+            return RiskIterate(coef, 0.0, slope, offset)
+        return RiskIterate(coef)
 
     def _set_fitted(self, problem: RankingProblem, result: Result) -> None:
         certificate = result.certificate
@@ -245,6 +266,8 @@ class RankSVC(BaseEstimator):
         self.method_note_ = ""
         self.copy_note_ = problem.rows.note
         self.skipped_ = problem.skipped
+        if self.warm_start:
+            self._proved = _data_of(problem), result.solution.slope, result.solution.offset
         self._ending = result.ending
 
     def _report(self) -> None:

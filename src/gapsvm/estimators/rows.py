@@ -29,14 +29,14 @@ def rows_to_learn(estimator: Any, X: Any, **options: Any) -> Any:
     )
 
 
-def rows_to_predict(estimator: Any, X: Any) -> Any:
+def rows_to_predict(estimator: Any, X: Any, **options: Any) -> Any:
     """Rows for a product by SciPy, which does not look where indices point."""
     X = _converted(X)
     if sp.issparse(X):
         confirm(X.indices)
         confirm(X.data)
         check_structure(X)
-    return validate_data(estimator, X, accept_sparse="csr", dtype=FLOATS, reset=False)
+    return validate_data(estimator, X, accept_sparse="csr", dtype=FLOATS, reset=False, **options)
 
 
 def _converted(X: Any) -> Any:

@@ -12,9 +12,11 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from gapsvm.estimators.certified import CertifiedFit
+from gapsvm.estimators.whole import whole_fit
 from gapsvm.io.tensors import TensorFileError, read_tensors, write_tensors
 from gapsvm.models.base import ModelFormatError
 from gapsvm.problems.limits import lam_of
+from gapsvm.problems.structured.base import checked_example_weights
 from gapsvm.problems.structured.oracle import Examples
 from gapsvm.problems.structured.own import OracleProblem
 from gapsvm.solvers.frank_wolfe.solver import FrankWolfe
@@ -120,6 +122,7 @@ class StructuredSVC(CertifiedFit):
         self.verbose = verbose
         self.callbacks = callbacks
 
+    @whole_fit
     def fit(self, X: Sequence[Any], y: Sequence[Any], sample_weight: Any = None) -> Self:
         """Train on examples and their true labellings.
 
@@ -133,14 +136,14 @@ class StructuredSVC(CertifiedFit):
         self._validate_params()
         if len(X) == 0:
             raise ValueError("X has no examples")
-        total = float(len(X) if sample_weight is None else np.sum(sample_weight))
-        lam = self.lam if self.lam is not None else lam_of(self.C, total)
+        weight = checked_example_weights(sample_weight, len(X))
+        lam = self.lam if self.lam is not None else lam_of(self.C, float(weight.sum()))
         problem: Any = OracleProblem(
             self.oracle,
             X,
             y,
             lam,
-            sample_weight=sample_weight,
+            sample_weight=weight,
             workers=self.workers,  # type: ignore[arg-type]
             call_cost=self.call_cost,
         )
@@ -151,7 +154,7 @@ class StructuredSVC(CertifiedFit):
         certificate = result.certificate
         self._solution = result.solution
         self._set_fitted(result.solution.w, certificate.primal, certificate.dual)
-        self._report(result)
+        self._set_ending(result)
         return self
 
     def _auto(self, problem: Any) -> Any:

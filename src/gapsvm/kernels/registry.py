@@ -66,11 +66,15 @@ def on_data(kernel: Any, rows: Rows, weight: Any = None) -> Any:
         raise ValueError(f"degree must be a whole number >= 0, got {kernel.degree!r}")
     if not hasattr(kernel, "gamma"):
         return kernel
-    gamma = kernel.gamma
-    if isinstance(gamma, str):
-        gamma = _gamma_of(gamma, rows, weight)
+    rule = gamma = kernel.gamma
+    if isinstance(rule, str):
+        gamma = _gamma_of(rule, rows, weight)
     kernel = kernel._replace(gamma=float(gamma))
     if not 0 <= kernel.gamma < np.inf:
+        if isinstance(rule, str):
+            raise ValueError(
+                f"gamma={rule!r} is 1/(columns · variance of X), which overflows; rescale X"
+            )
         raise ValueError(f"gamma must be finite and >= 0, got {gamma!r}")
     return kernel
 

@@ -35,6 +35,8 @@ from gapsvm.problems.row_losses import ONE, RowLosses
 from gapsvm.registry.storable import storable
 from gapsvm.types.curves import FiveNumbers
 
+_VALUES = "values of K(x, x) up to {}"
+
 
 @storable
 @dataclass(frozen=True)
@@ -96,8 +98,9 @@ class KernelProblem(RowLosses):
     def _check_sizes(self) -> None:
         total = self.total_weight or 1.0
         check_lam(self.lam, total)
-        largest = float(np.max(np.abs(self.rows.diagonal), initial=0.0))
-        check_curvature(self.lam, largest, float(np.max(self.weight)), total)
+        with np.errstate(over="ignore"):  # said in words below
+            largest = float(np.max(np.abs(self.rows.diagonal), initial=0.0))
+        check_curvature(self.lam, largest, float(np.max(self.weight)), total, _VALUES)
         if self.loss.kind == "response" and isinstance(self.loss.curve, FiveNumbers):
             check_responses(self.loss.curve, self.y, total)
 

@@ -51,12 +51,17 @@ def check_lam(lam: float, total: float) -> None:
         )
 
 
-def check_curvature(lam: float, largest: float, heaviest: float, total: float) -> None:
+_NORMS = "squared row norms of {} (a penalised bias included)"
+
+
+def check_curvature(
+    lam: float, largest: float, heaviest: float, total: float, named: str = _NORMS
+) -> None:
     """For the curvature of the dual along α_i, s_i(‖x_i‖² + ρ)/(λS), at its largest."""
     if not largest * heaviest <= _LARGE * (lam or 1.0) * total:
         raise ValueError(
-            f"the objective overflows: squared row norms of {largest:g} (a penalised bias "
-            f"included), divided by lam = {lam!r}, exceed {_LARGE:g}; rescale X, or raise lam"
+            f"the objective overflows: {named.format(f'{largest:g}')}, divided by "
+            f"lam = {lam!r}, exceed {_LARGE:g}; rescale X, or raise lam"
         )
 
 
@@ -79,6 +84,7 @@ def check_responses(curve: Any, y: Any, total: float) -> None:
 
 def lam_of(C: float, total: float) -> float:
     """λ = 1/(C·S) of the mean convention."""
+    check_total(total)
     product = C * total
     if not (_SMALL <= product <= _LARGE and _SMALL <= C <= _LARGE):
         size, way = ("small", "raise") if C < 1 else ("large", "lower")

@@ -418,10 +418,10 @@ def _kind_of_bad(values: Any) -> str:
     return "NaN" if np.isnan(values).any() else "infinity"
 
 
-def check_weights(weight: Any, n: int, name: str = "sample_weight") -> Any:
-    """The weights, or an error that says what is wrong with them."""
+def check_weights(weight: Any, n: int, name: str = "sample_weight", counted: str = "rows") -> Any:
+    """The weights of n things, or an error that says what is wrong with them."""
     if weight.shape != (n,):
-        raise ValueError(f"{name} has shape {weight.shape}, but X has {n} rows")
+        raise ValueError(f"{name} has shape {weight.shape}, but there are {n} {counted}")
     if not np.isfinite(weight).all():
         raise ValueError(f"{name} contains {_kind_of_bad(weight)}")
     if weight.min(initial=0.0) < 0:
@@ -429,6 +429,6 @@ def check_weights(weight: Any, n: int, name: str = "sample_weight") -> Any:
     with np.errstate(over="ignore"):
         total = float(weight.sum())
     if not total > 0:
-        raise ValueError("all sample weights are zero: there is nothing to fit")
+        raise ValueError(f"all {name.replace('_', ' ')}s are zero: there is nothing to fit")
     check_total(total, name)
     return weight

@@ -16,6 +16,8 @@ from typing import Any, Literal
 import numpy as np
 import scipy.sparse as sp
 
+from gapsvm.backends.structure import check_structure
+
 Kind = Literal["arrays", "names", "hashed"]
 KINDS: tuple[Kind, ...] = ("arrays", "names", "hashed")
 _SIGN = 1 << 31
@@ -184,6 +186,8 @@ def _stacked(X: Any, width: int = 0) -> tuple[Any, Any]:
             )
         if part.shape[0] == 0:
             raise ValueError(f"sequence {i} is empty; leave it out")
+        if sp.issparse(part):
+            _check_sequence(part, i)
         if part.shape[1] != parts[0].shape[1]:
             raise ValueError(
                 f"sequence {i} has {part.shape[1]} features, but sequence 0 has {parts[0].shape[1]}"
@@ -193,6 +197,14 @@ def _stacked(X: Any, width: int = 0) -> tuple[Any, Any]:
         return np.zeros((0, width)), starts
     sparse = any(sp.issparse(part) for part in parts)
     return (sp.vstack(parts, format="csr") if sparse else np.vstack(parts)), starts
+
+
+def _check_sequence(part: Any, i: int) -> None:
+    """Raise a ValueError if reading a sparse sequence would leave its arrays."""
+    try:
+        check_structure(part)
+    except ValueError as error:
+        raise ValueError(f"sequence {i}: {error}") from None
 
 
 def _named(X: Any, place: Any) -> tuple[Any, Any, Any, Any]:

@@ -57,9 +57,7 @@ def checked_example_weights(sample_weight: Any, n: int) -> Any:
     if sample_weight is None:
         return np.ones(n)
     given = np.ascontiguousarray(sample_weight, dtype=np.float64)
-    if given.shape != (n,):
-        raise ValueError(f"sample_weight has shape {given.shape}, but there are {n} examples")
-    return check_weights(given, n)
+    return check_weights(given, n, counted="examples")
 
 
 @dataclass(frozen=True)

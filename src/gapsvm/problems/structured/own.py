@@ -62,6 +62,11 @@ class _Block:
         """Δ − ⟨w, ψ⟩ of all planes."""
         return self.cost - self.psi @ (w if self.columns is None else w[self.columns])
 
+    def size(self, w: Any) -> float:
+        """The largest Δ + Σ|w_j ψ_j|."""
+        here = np.abs(w if self.columns is None else w[self.columns])
+        return float(np.max(self.cost + np.abs(self.psi) @ here))
+
     def row(self, plane: Plane, size: int) -> Any:
         """ψ of a plane in the columns of this block, which may become more."""
         if self.columns is not None:
@@ -271,7 +276,7 @@ class OracleProblem(StructuredProblem[OracleDual]):
         share, gains = dual.share[i, :count], block.gains(w)
         old = share.copy()
         if found is not None and same_w:
-            self._refuse_missed(i, found, gains, dual.labels[i])
+            self._refuse_missed(i, found, gains, dual.labels[i], block.size(w))
         if found is not None:
             gaps[i] = self.mean_weight[i] * max(float(gains.max() - share @ gains), 0.0)
             idle = dual.idle[i, :count]
@@ -320,9 +325,10 @@ class OracleProblem(StructuredProblem[OracleDual]):
             table[i, : len(slots)] = table[i, slots]
             table[i, len(slots) : count] = 0
 
-    def _refuse_missed(self, i: int, found: Found, gains: Any, labels: list[Any]) -> None:
+    @staticmethod
+    def _refuse_missed(i: int, found: Found, gains: Any, labels: list[Any], size: float) -> None:
+        """``size``: of what is added up in the gains, which may cancel."""
         best = int(gains.argmax())
-        size = float(np.abs(gains).max() + found.plane.cost)
         if gains[best] - found.value > _ROUNDING * size:
             raise OracleError(
                 f"example {i}: argmax returned {shown(found.y)} of value {found.value:.6g}, but "

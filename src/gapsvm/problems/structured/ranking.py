@@ -103,8 +103,7 @@ class RankingProblem(CutProblem):
         """v_q/Σ v_q of the queries that have two grades, 0 for others; and the qids of these."""
         weight = np.ones(len(self.queries))
         if query_weight is not None:
-            given = np.ascontiguousarray(query_weight, float)
-            weight = check_weights(given, len(self.queries), "query_weight")
+            weight = checked_query_weights(query_weight, len(self.queries))
         says = self.pair_weight > 0
         if self.average == "pairs":
             weight = weight * self.pair_weight
@@ -306,6 +305,12 @@ def _shared_positions(grades: Any) -> Any:
     ranked = np.sort(grade)
     total = np.bincount(ranked, weights=_positions(ranked.size))
     return (total / np.bincount(grade))[grade]
+
+
+def checked_query_weights(query_weight: Any, n: int) -> Any:
+    """A weight for each of n queries."""
+    given = np.ascontiguousarray(query_weight, dtype=np.float64)
+    return check_weights(given, n, "query_weight", "queries")
 
 
 def _checked_grades(y: Any, n: int, loss: str) -> Any:

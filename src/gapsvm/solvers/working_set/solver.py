@@ -155,20 +155,21 @@ class WorkingSet:
         budget: int,
     ) -> int:
         """Steps within a block; coefficients are written back, and of a whole problem the pull."""
-        lower, upper = (bound[members] for bound in problem.box)
+        unit = _unit(problem)
+        lower, upper = (bound[members] / unit for bound in problem.box)
         ridge = problem.ridge[members]
         diagonal = values.diagonal().astype(np.float64) + ridge
-        block = Block(values, diagonal, ridge, lower, upper, problem.eps)
+        block = Block(values, diagonal, ridge, lower, upper, problem.eps / unit)
         size = members.size
         scratch = np.empty(size), np.empty(size), np.empty(size, dtype=np.float32)
-        point = BlockPoint(state.coef[members], state.pull[members], *scratch)
+        point = BlockPoint(state.coef[members] / unit, state.pull[members] / unit, *scratch)
         steps_of = backend.pair_steps if problem.bias == "free" else backend.single_steps
-        least = _ROUNDING * float(np.max(np.abs(problem.y), initial=0.0))
+        least = _ROUNDING * float(np.max(np.abs(problem.y), initial=0.0)) / unit
         limit = min(budget, _STEPS_PER_ROW * size)
         steps, _, _ = steps_of(block, point, _SHARE, least, limit)
-        state.coef[members] = point.coef
+        state.coef[members] = point.coef * unit
         if size == problem.n_rows:
-            state.pull[members] = point.pull
+            state.pull[members] = point.pull * unit
         return int(steps)
 
     def _members(self, problem: KernelProblem, state: WorkingSetState) -> Any:
@@ -235,6 +236,12 @@ class WorkingSet:
 
     def progress(self, problem: KernelProblem, state: WorkingSetState) -> Progress:
         return Progress(state.steps, state.hint, exhausted=state.exhausted)
+
+
+def _unit(problem: KernelProblem) -> float:
+    """A power of two near the largest |y|: in it slopes and their squares are ordinary float32, and
+    changing to it rounds nothing."""
+    return math.ldexp(1.0, math.frexp(float(np.max(np.abs(problem.y), initial=0.0)))[1] - 1)
 
 
 def slopes(problem: KernelProblem, state: WorkingSetState) -> tuple[Any, Any]:
