@@ -111,6 +111,30 @@ def test_weights_are_repetitions(solver):
     np.testing.assert_array_equal(one.solution.alpha[weight == 0], 0.0)
 
 
+@pytest.mark.parametrize("bias", BIASES)
+@pytest.mark.parametrize("name", INTERIOR_LOSSES)
+def test_rows_that_are_left_out_change_no_optimum(name, bias):
+    """Shrinking, the look at all rows, and a certificate with margins in float32."""
+    p = kernel_problem(name, 400, bias=bias, C=20.0)
+    plain = solve(p, WorkingSet(block_size=64, whole=0), gap=1e-6)
+    seen = []
+
+    class Watched(WorkingSet):
+        def advance(self, problem, state, *rest):
+            state = super().advance(problem, state, *rest)
+            seen.append(400 if state.active is None else state.active.size)
+            return state
+
+    fresh = kernel_problem(name, 400, bias=bias, C=20.0)
+    result = solve(fresh, Watched(block_size=64, whole=0, aim=1e-6), gap=1e-6)
+    assert result.converged
+    assert result.certificate.primal == pytest.approx(plain.certificate.primal, abs=2e-6)
+    exact = objective(fresh, fresh.coef_of(result.solution), result.solution.bias)
+    assert result.certificate.primal == pytest.approx(exact, rel=1e-11)
+    if name in ("hinge", "epsilon_insensitive", "absolute"):
+        assert min(seen) < 400
+
+
 def test_a_warm_start_at_the_optimum_stops_at_once():
     p = kernel_problem("hinge", 200)
     first = solve(p, BLOCKS, gap=1e-6).solution

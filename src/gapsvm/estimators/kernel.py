@@ -126,6 +126,7 @@ class _KernelMachine(CallbackSupportMixin, BaseEstimator):
             callbacks=callbacks,
             solver=WorkingSet() if self.solver == "auto" else self.solver,
             threads=self._threads(),
+            shrinking=bool(self.shrinking),
             seed=_seed(getattr(self, "random_state", None)),
         )
         bridge = None

@@ -8,10 +8,11 @@ stay in cache, and is shared by all sources.  ``evaluations`` counts values that
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -25,8 +26,20 @@ from gapsvm.types.mercer import OF_PRODUCTS, ChiSquared, Gaussian
 
 _TILE_ROWS, _TILE_COLUMNS = 128, 1024
 """A tile of float32 that stays in the second-level cache with the rows that it is made of."""
-_SPARSE_COLUMNS = 8192
+_SPARSE_COLUMNS = 2048
 """Columns of a tile of sparse rows, each of whose groups of rows is spread out once a tile."""
+_SQUARE = 512
+"""Rows of a square tile of float64."""
+_DEAR = 300
+"""Multiplications for a value of K from which on every row is worth a place in memory."""
+_WIDE = 16
+_ROUNDING_SINGLE = 2.0**-24
+_LEAST = 1e-30
+"""An error that is not 0; values of K below it count as 0 in float32."""
+_PROBE = 2048
+"""Rows that tell whether float32 will do for most of them."""
+_SPARSE_BELOW = 0.25
+"""Share of values that are not zero below which products of dense rows are made of those alone."""
 _SINGLE_REACH = 16.0
 """γ‖x‖² up to which distances in float32 are good enough to take steps by."""
 _CHECKED_ROWS = 2000
@@ -42,6 +55,26 @@ class Part:
     squares: Any
     index: Any
     """A slice or an array: which rows."""
+
+
+Settled = Callable[[Any, Any, Any], Any]
+
+
+class _Group(NamedTuple):
+    """Rows of one tile: those that are computed, and where kept ones lie."""
+
+    rows: Part
+    new_slots: Any
+    old_slots: Any
+    order: Any
+    """Where in the tile each row of the group lies."""
+    coef: Any
+
+
+def _within(some: Any, sorted_all: Any) -> bool:
+    """Whether all of some numbers are among sorted ones."""
+    places = np.minimum(np.searchsorted(sorted_all, some), len(sorted_all) - 1)
+    return bool(np.array_equal(sorted_all[places], some))
 
 
 def sections(count: int, size: int) -> Iterator[slice]:
@@ -62,6 +95,8 @@ class KernelRows:
     steps_in_single: bool
     """Whether values in float32 are good enough to take steps by."""
     tile_columns = _TILE_COLUMNS
+    work = float("inf")
+    """Multiplications for a value."""
 
     def __init__(self, backend: Backend, cache_size: float) -> None:
         self.backend = backend
@@ -76,6 +111,11 @@ class KernelRows:
     def fill(self, rows: Part, columns: Part, out: Any) -> None:
         """out = K between rows and columns."""
         raise NotImplementedError
+
+    @property
+    def single_error(self) -> float:
+        """A proven bound of the relative error of a value in float32."""
+        return math.inf
 
     @property
     def diagonal(self) -> Any:
@@ -120,52 +160,132 @@ class KernelRows:
         """K·coef in float64; only rows with a coefficient are looked at."""
         if "gram" in self.__dict__:
             return np.asarray(self.gram @ coef)
-        used, out = np.flatnonzero(coef), np.zeros(self.n_rows)
-        self.evaluations += used.size * self.n_rows
-
-        def part(columns: slice) -> None:
-            here = self.part(columns, np.float64)
-            for group in sections(used.size, _TILE_ROWS):
-                rows = self.part(used[group], np.float64)
-                tile = np.empty((rows.size, here.size))
-                self.fill(rows, here, tile)
-                out[columns] += coef[used[group]] @ tile
-
-        self.backend.map(part, list(sections(self.n_rows, self.tile_columns)))
+        used, out = np.flatnonzero(coef), np.empty(self.n_rows)
+        rest = np.flatnonzero(coef == 0.0)
+        out[used] = self._among(used, coef[used])
+        out[rest] = self.sums(used, coef[used], rest, np.float64)
         return out
 
-    def subtract(self, index: Any, coef: Any, pull: Any, dtype: Any) -> None:
-        """pull −= Σ coef_r K_r over rows r of ``index``; rows of K are kept where there is room."""
+    def screened(self, coef: Any, settled: Settled) -> tuple[Any, Any]:
+        """K·coef and bounds of the errors: 0 in float64, but for rows without a coefficient that
+        ``settled`` lets go, given their numbers, sums in float32 and bounds of their errors."""
+        errors = np.zeros(self.n_rows)
+        used, rest = np.flatnonzero(coef), np.flatnonzero(coef == 0.0)
+        if "gram" in self.__dict__ or self.single_error == math.inf or rest.size == 0:
+            return self.product(coef), errors
+        out, weights = np.zeros(self.n_rows), coef[used]
+        out[used] = self._among(used, weights)
+        probe = rest[:: max(1, rest.size // _PROBE)]
+        for some in (probe, np.setdiff1d(rest, probe, assume_unique=True)):
+            out[some], size = self.sums(used, weights, some, np.float32, np.abs(weights))
+            bounds = self.single_error * size + _LEAST
+            errors[some] = np.where(settled(some, out[some], bounds), bounds, 0.0)
+            if np.count_nonzero(errors[probe]) < 0.5 * probe.size:
+                break
+        left = rest[errors[rest] == 0.0]
+        out[left] = self.sums(used, weights, left, np.float64)
+        return out, errors
+
+    def _among(self, index: Any, coef: Any) -> Any:
+        """K·coef in float64 for the rows with coefficients themselves: half of K is enough."""
+        blocks = list(sections(index.size, _SQUARE))
+        parts = np.zeros((len(blocks), index.size))
+        sizes = np.array([block.stop - block.start for block in blocks], dtype=np.int64)
+        self.evaluations += int(sizes @ np.cumsum(sizes)) if index.size else 0
+
+        def block(k: int) -> None:
+            mine, out = blocks[k], parts[k]
+            here = self.part(index[mine], np.float64)
+            for other in blocks[: k + 1]:
+                there = self.part(index[other], np.float64)
+                tile = np.empty((here.size, there.size))
+                self.fill(here, there, tile)
+                self.backend.add_kernel_rows(tile, np.arange(here.size), coef[mine], out[other])
+                if other is not mine:
+                    out[mine] += tile @ coef[other]
+
+        self.backend.map(block, list(range(len(blocks)))[::-1])  # the longest first
+        return parts.sum(axis=0)
+
+    def sums(self, index: Any, coef: Any, columns: Any, dtype: Any, size: Any = None) -> Any:
+        """Σ coef_r K_r at some columns over rows r of ``index``, values of K in a precision.
+
+        ``size``: coefficients for a second such sum of the same values; the result has two rows.
+        """
+        every = [coef] if size is None else [coef, size]
+        out = np.zeros((len(every), len(columns)))
+        self.evaluations += index.size * len(columns)
+        groups = [(g, self.part(index[g], dtype)) for g in sections(index.size, _TILE_ROWS)]
+
+        def part(some: slice) -> None:
+            here = self.part(columns[some], dtype)
+            tile = np.empty((_TILE_ROWS, here.size), dtype)
+            for group, rows in groups:
+                values = tile[: rows.size]
+                self.fill(rows, here, values)
+                for sums, weights in zip(out, every):
+                    chosen = np.arange(rows.size)
+                    self.backend.add_kernel_rows(values, chosen, weights[group], sums[some])
+
+        self.backend.map(part, list(sections(len(columns), self.tile_columns)))
+        return out[0] if size is None else out
+
+    def subtract(self, index: Any, coef: Any, pull: Any, dtype: Any, active: Any = None) -> None:
+        """pull −= Σ coef_r K_r over rows r of ``index``; rows of K are kept where there is room.
+
+        ``active``: the rows, in order, whose pull is wanted; None: all.
+        """
         if "gram" in self.__dict__:
             self.backend.add_kernel_rows(self.gram, index, -coef, pull)
             return
-        cache = self._kept(dtype)
+        cache = self._kept(dtype, active)
         here = cache.found(index)
-        old, new = index[here], index[~here]
-        old_slots, new_slots = cache.slot[old], cache.admit(new)
-        old_coef, new_coef = -coef[here], -coef[~here]
-        self.evaluations += new.size * self.n_rows
+        slots = cache.slot[index]
+        slots[~here] = cache.admit(index[~here])
+        self.evaluations += int(np.count_nonzero(~here)) * cache.width
+        groups = [
+            self._group(index[g], -coef[g], here[g], slots[g], dtype)
+            for g in sections(index.size, _TILE_ROWS)
+        ]
 
-        def part(columns: slice) -> None:
-            mine = pull[columns]
-            self.backend.add_kernel_rows(cache.values[:, columns], old_slots, old_coef, mine)
-            if not new.size:
-                return
-            others = self.part(columns, dtype)
-            for group in sections(new.size, _TILE_ROWS):
-                rows = self.part(new[group], dtype)
-                tile = np.empty((rows.size, others.size), dtype)
-                self.fill(rows, others, tile)
-                every = np.arange(rows.size)
-                self.backend.add_kernel_rows(tile, every, new_coef[group], mine)
-                slots = new_slots[group]
-                cache.values[slots[slots >= 0], columns] = tile[slots >= 0]
+        def part(some: slice) -> None:
+            chosen = some if active is None else active[some]
+            others = self.part(chosen, dtype)
+            moves, tile = np.zeros(others.size), np.empty((_TILE_ROWS, others.size), dtype)
+            for group in groups:
+                values = tile[: group.coef.size]
+                fresh = group.rows.size
+                if fresh:
+                    self.fill(group.rows, others, values[:fresh])
+                    admitted = np.flatnonzero(group.new_slots >= 0)
+                    cache.values[group.new_slots[admitted], some] = values[admitted]
+                values[fresh:] = cache.values[group.old_slots, some]
+                self.backend.add_kernel_rows(values, group.order, group.coef, moves)
+            pull[chosen] += moves
 
-        self.backend.map(part, list(sections(self.n_rows, self.tile_columns)))
+        self.backend.map(part, list(sections(cache.width, self.tile_columns)))
 
-    def _kept(self, dtype: Any) -> RowCache:
-        if self._cache is None or self._cache.values.dtype != dtype:
-            self._cache = RowCache(self.n_rows, self.n_rows, dtype, self.cache_size)
+    def _group(self, index: Any, coef: Any, here: Any, slots: Any, dtype: Any) -> _Group:
+        """Rows for one tile: those to be computed come first; sums go by the order of ``index``,
+        whatever is kept."""
+        order = np.empty(index.size, dtype=np.int64)
+        fresh = int(np.count_nonzero(~here))
+        order[~here], order[here] = np.arange(fresh), np.arange(fresh, index.size)
+        rows = self.part(index[~here], dtype)
+        return _Group(rows, slots[~here], slots[here], order, coef)
+
+    def _kept(self, dtype: Any, active: Any) -> RowCache:
+        cache = self._cache
+        if cache is not None and cache.dtype == dtype:
+            if active is cache.columns or np.array_equal(active, cache.columns):
+                return cache
+            if active is not None and (cache.columns is None or _within(active, cache.columns)):
+                cache.narrow(active)
+                return cache
+        self._cache = None  # its memory first
+        self._cache = RowCache(
+            self.n_rows, active, dtype, self.cache_size, patient=self.work < _DEAR
+        )
         return self._cache
 
     def forget(self) -> None:
@@ -199,10 +319,13 @@ class FeatureRows(KernelRows):
         super().__init__(get_backend(backend), cache_size)
         self.rows: Rows = checked_rows(X, self.backend)
         self.kernel = on_data(kernel, self.rows, weight)
-        self.n_rows = self.rows.shape[0]
+        self.of_products = isinstance(self.kernel, OF_PRODUCTS)
+        if self.of_products:
+            self.rows = _without_zeros(self.rows)
+        self.n_rows, d = self.rows.shape
+        self.work = self.rows.n_stored / max(1, self.n_rows) if self.of_products else 2.0 * d
         self.is_definite = self.kernel.is_definite
         self.squares = self.rows.sq_norms
-        self.of_products = isinstance(self.kernel, OF_PRODUCTS)
         if isinstance(self.kernel, ChiSquared) and _least(self.rows) < 0:
             raise ValueError("kernel 'chi2' needs values that are not negative, but X has some")
         far = float(np.max(self.squares, initial=0.0)) * float(getattr(self.kernel, "gamma", 0.0))
@@ -222,13 +345,37 @@ class FeatureRows(KernelRows):
     def diagonal(self) -> Any:
         return self.kernel.on_diagonal(self.squares)
 
+    @cached_property
+    def single_error(self) -> float:
+        """Of a product of m terms: (m + 2)·u·‖x‖‖x'‖, and one more of each when values are
+        rounded to float32; u = 2⁻²⁴.  Of a distance: that twice, and its three sums.  The exponent
+        is γ times it; e^ itself and its argument add a few u (Higham 2002, §3.1)."""
+        if not isinstance(self.kernel, Gaussian) or not self.steps_in_single:
+            return math.inf
+        terms = self.rows.shape[1]
+        if isinstance(self.rows.view, CSR):
+            terms = int(np.max(np.diff(self.rows.view.indptr.astype(np.int64)), initial=0))
+        largest = 2.0 * float(np.max(self.squares, initial=0.0))
+        exponent = self.kernel.gamma * largest * (terms + 16) * _ROUNDING_SINGLE
+        return math.expm1(exponent + 8 * _ROUNDING_SINGLE)
+
     def fingerprint(self) -> dict[str, Any]:
         return {**self.rows.fingerprint(), "kernel": repr(self.kernel)}
 
     def chosen(self, index: Any) -> FeatureRows:
-        view = as_rows(self.rows.to_scipy()[index]).view
-        rows = Rows(view, (len(index), self.rows.shape[1]), None, self.rows.sq_norms[index])
+        rows = self.rows.taken(index)
         return FeatureRows(rows, self.kernel, backend=self.backend, cache_size=self.cache_size)
+
+
+def _without_zeros(rows: Rows) -> Rows:
+    """Dense rows that are mostly zeros as CSR: products of those cost less than BLAS's."""
+    if rows.is_sparse or rows.shape[1] < _WIDE:
+        return rows
+    values = rows.to_scipy()
+    stored = sum(int(np.count_nonzero(values[part])) for part in sections(len(values), 4096))
+    if stored > _SPARSE_BELOW * values.size:
+        return rows
+    return replace(as_rows(sp.csr_matrix(values)), sq_norms=rows.sq_norms)
 
 
 def part_of(rows: Rows, index: Any, dtype: Any, *, spread: bool = False) -> Part:
@@ -239,10 +386,11 @@ def part_of(rows: Rows, index: Any, dtype: Any, *, spread: bool = False) -> Part
         return Part(len(values), Dense(values), squares, index)
     if isinstance(index, slice) and not spread:
         return Part(squares.size, rows.part(index.start, index.stop), squares, index)
-    chosen = rows.to_scipy()[index]
     if spread:
-        return Part(squares.size, Dense(chosen.toarray().astype(dtype)), squares, index)
-    return Part(squares.size, as_rows(chosen).view, squares, index)
+        return Part(
+            squares.size, Dense(rows.to_scipy()[index].toarray().astype(dtype)), squares, index
+        )
+    return Part(squares.size, rows.taken(index).view, squares, index)
 
 
 def _least(rows: Rows) -> float:

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Literal
 
 import numpy as np
@@ -36,6 +36,8 @@ from gapsvm.registry.storable import storable
 from gapsvm.types.curves import FiveNumbers
 
 _VALUES = "values of K(x, x) up to {}"
+_ROUNDING = 1e-15
+"""Share of Σ|v_i| below which Σ v_i is rounding."""
 
 
 @storable
@@ -94,6 +96,7 @@ class KernelProblem(RowLosses):
             check_weights(self.weight, n)
         self.total_weight = float(n if sample_weight is None else self.weight.sum())
         self._check_sizes()
+        self._last: tuple[Any, Any, Any] | None = None
 
     def _check_sizes(self) -> None:
         total = self.total_weight or 1.0
@@ -162,11 +165,36 @@ class KernelProblem(RowLosses):
         """The coefficients of f."""
         return self.c * iterate.alpha if iterate.coef is None else iterate.coef
 
-    def certify(self, iterate: KernelIterate, backend: Backend) -> Certificate:
-        """P and D of an iterate, with values of K in float64 computed afresh.
+    def balanced(self, alpha: Any) -> Any:
+        """As for other rows; what is balanced up to rounding stays as it is."""
+        mass = self.c * alpha
+        if abs(mass.sum()) <= _ROUNDING * np.abs(mass).sum():
+            return alpha
+        return super().balanced(alpha)
 
-        With a free bias the dual point is α with its heavier side scaled down, and the primal one
-        has the best bias for f.
+    def looked(self, alpha: Any, bias: float) -> tuple[Any, Any]:
+        """The margins of f = Σ c_i α_i K(x_i, ·), and bounds of their errors: 0 in float64, and in
+        float32 such that the row has no loss at that bias.  Those of the last α are kept."""
+        last = self._last
+        if last is None or not np.array_equal(last[0], alpha):
+            settled = partial(self._without_loss, bias)
+            self._last = last = (alpha, *self.rows.screened(self.c * alpha, settled))
+        return last[1], last[2]
+
+    def _without_loss(self, bias: float, rows: Any, margins: Any, errors: Any) -> Any:
+        """Whether φ is zero at both ends of an interval, and so, being convex, in between."""
+        sign = self.sign if self.sign.size == 1 else self.sign[rows]
+        t = self.t if self.t.size == 1 else self.t[rows]
+        value = self.loss.curve.value
+        low, high = margins - errors + bias, margins + errors + bias
+        return (value(sign * low, t) == 0.0) & (value(sign * high, t) == 0.0)
+
+    def certify(self, iterate: KernelIterate, backend: Backend) -> Certificate:
+        """P and D of an iterate, with values of K computed afresh, in float64 where they count.
+
+        The margin of a row that has neither coefficient nor loss may be in float32: a proven bound
+        of its error shows that the loss is zero.  With a free bias the dual point is α with its
+        heavier side scaled down, and the primal one has the best bias for f.
         """
         with np.errstate(over="ignore", invalid="ignore"):
             return self._certify(iterate)
@@ -175,23 +203,39 @@ class KernelProblem(RowLosses):
         free = self.bias == "free"
         alpha = self.balanced(iterate.alpha) if free else iterate.alpha
         coef = self.c * alpha
-        margins = self.rows.product(coef)
+        margins, errors = self.looked(alpha, iterate.bias)
         square = float(coef @ margins)
         conjugates = float(np.sum(self.weight * self.loss.curve.conjugate(alpha, self.t)))
         dual = -conjugates / self.total_weight - 0.5 * self.lam * square
         if iterate.coef is not None:
-            margins = self.rows.product(iterate.coef)
+            margins, errors = self.rows.product(iterate.coef), np.zeros(self.n_rows)
             square = float(iterate.coef @ margins)
         bias = self.best_bias(margins, iterate.bias) if free else 0.0
+        bias = self._exact(margins, errors, coef, bias)
         primal = self.loss_sum(margins, bias) / self.total_weight + 0.5 * self.lam * square
         return Certificate(float(primal), float(dual), KernelIterate(alpha, bias, iterate.coef))
 
-    def gap_of(self, alpha: Any, margins: Any, bias: float) -> float:
+    def _exact(self, margins: Any, errors: Any, coef: Any, bias: float) -> float:
+        """Rows that may have a loss at the best bias are looked at in float64; the bias then."""
+        while True:
+            loose = np.flatnonzero(errors)
+            wrong = loose[~self._without_loss(bias, loose, margins[loose], errors[loose])]
+            if not wrong.size:
+                return bias
+            used = np.flatnonzero(coef)
+            margins[wrong] = self.rows.sums(used, coef[used], wrong, np.float64)
+            errors[wrong] = 0.0
+            bias = self.best_bias(margins, bias) if self.bias == "free" else 0.0
+
+    def gap_of(self, alpha: Any, margins: Any, bias: float, rows: Any = slice(None)) -> float:
         """P − D where f is that of α and its margins are known, and Σ v_i = 0 or there is no bias:
-        (1/S) Σ s_i (φ(z_i) + φ*(−α_i) + α_i z_i)."""
-        curve, z = self.loss.curve, self.sign * (margins + bias)
-        terms = curve.value(z, self.t) + curve.conjugate(alpha, self.t) + alpha * z
-        return float(np.sum(self.weight * terms) / self.total_weight)
+        (1/S) Σ s_i (φ(z_i) + φ*(−α_i) + α_i z_i), over some rows."""
+        sign, t, weight = (
+            one if one.size == 1 else one[rows] for one in (self.sign, self.t, self.weight)
+        )
+        curve, z, a = self.loss.curve, sign * (margins[rows] + bias), alpha[rows]
+        terms = curve.value(z, t) + curve.conjugate(a, t) + a * z
+        return float(np.sum(weight * terms) / self.total_weight)
 
     def fingerprint(self) -> dict[str, Any]:
         """What tells this problem from others."""

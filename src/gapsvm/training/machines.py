@@ -61,6 +61,8 @@ class MachineOptions:
         Seconds for all tasks.
     solver : a solver of kernel problems
     threads : int
+    shrinking : bool
+        Whether rows that stay at a bound may be left out of the steps, where the solver can.
     seed : int
         Of a solver that draws.
     """
@@ -74,6 +76,7 @@ class MachineOptions:
     callbacks: Sequence[Callback] = ()
     solver: Any = field(default_factory=WorkingSet)
     threads: int = 1
+    shrinking: bool = True
     seed: int = 0
 
 
@@ -147,6 +150,8 @@ def _trained(
     if refusal_of(options.solver, problem):
         raise ValueError(f"a kernel machine cannot be trained: {options.solver.refusal(problem)}")
     solver = options.solver if warm is None else options.solver.warmed(warm)
+    if options.shrinking and hasattr(solver, "aimed"):
+        solver = solver.aimed(options.tol * p0)
     most = min(options.max_steps / n, 1e12) if p0 > 0 else 0
     limits: dict[str, Any] = {
         "callbacks": options.callbacks,

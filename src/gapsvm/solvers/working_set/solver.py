@@ -32,6 +32,10 @@ _ROUNDING = 1e-14
 """Violations below this share of the largest |y| are rounding."""
 _SINGLE = 2e-7
 """Violations below this times Σ|v| are what values of K in float32 do not tell."""
+_SHRINK_EVERY = 4
+"""Rounds between two looks for rows to leave out, ..."""
+_WORTH_IT = 0.9
+"""... which are left out when so many at most would stay, as a share."""
 _EARLY = 1e-2
 """Violations from which on the face that the rows stand on is tried as the optimal one."""
 
@@ -57,6 +61,10 @@ class WorkingSetState:
     face: int = 0
     """How many rows were free when their face was last tried."""
     exhausted: bool = False
+    active: Any = None
+    """The rows that take part, in order; None: all.  The pull of others is out of date."""
+    looked: KernelIterate | None = None
+    """The point at which all rows were looked at last, if it is the current one."""
 
 
 @storable
@@ -76,6 +84,9 @@ class WorkingSet:
         Free rows up to which the face that the rows stand on is solved exactly.
     alpha : array, optional
         Where to start.
+    aim : float
+        The gap that is asked for.  Rows that stay at a bound are left out until it seems reached;
+        0: none are.
     """
 
     block_size: int = 1024
@@ -83,6 +94,7 @@ class WorkingSet:
     single: bool = True
     face: int = 2000
     alpha: Any = None
+    aim: float = 0.0
 
     def refusal(self, problem: Any) -> str:
         """What the problem lacks."""
@@ -95,6 +107,10 @@ class WorkingSet:
     def warmed(self, warm: KernelIterate) -> WorkingSet:
         """The same, to begin at an α."""
         return replace(self, alpha=warm.alpha)
+
+    def aimed(self, gap: float) -> WorkingSet:
+        """The same, for a gap that will be asked for."""
+        return replace(self, aim=gap)
 
     def init(
         self, problem: KernelProblem, backend: Backend, rng: np.random.Generator
@@ -118,6 +134,7 @@ class WorkingSet:
         """The pull, from values of K in float64."""
         margins = problem.rows.product(state.coef)
         state.pull = problem.y - margins - problem.ridge * state.coef
+        state.active = state.looked = None
 
     def advance(
         self, problem: KernelProblem, state: WorkingSetState, backend: Backend, budget: int
@@ -134,14 +151,16 @@ class WorkingSet:
         if not self._is_whole(problem):
             moved = np.flatnonzero(state.coef[members] != coef)
             rows, by = members[moved], state.coef[members[moved]] - coef[moved]
-            problem.rows.subtract(rows, by, state.pull, dtype)
+            problem.rows.subtract(rows, by, state.pull, dtype, state.active)
             state.pull[rows] -= problem.ridge[rows] * by
+            state.looked = None
         state.members, state.rounds = members, state.rounds + 1
         state.steps += max(steps, 1)
         state.idle = 0 if steps else state.idle + 1
         self._judge(problem, state)
         if self._is_near(problem, state):
             self._try_face(problem, state)
+        self._mind_rows(problem, state)
         self._mind_precision(problem, state)
         return state
 
@@ -200,7 +219,43 @@ class WorkingSet:
             state.bias, violation = 0.0, max(top, -bottom)
         state.violation = float(max(violation, 0.0))
         margins = problem.y - state.pull - problem.ridge * state.coef
-        state.hint = problem.gap_of(problem.alpha_of(state.coef), margins, state.bias)
+        some = slice(None) if state.active is None else state.active
+        state.hint = problem.gap_of(problem.alpha_of(state.coef), margins, state.bias, some)
+
+    def _mind_rows(self, problem: KernelProblem, state: WorkingSetState) -> None:
+        """Leave rows out, or look at all of them again where the others are done."""
+        if self._is_whole(problem) or not self.aim > 0:
+            return
+        if state.active is not None and (state.hint <= self.aim or state.idle):
+            self._look_at_all(problem, state)
+        elif state.rounds % _SHRINK_EVERY == 0:
+            self._leave_out(problem, state)
+
+    def _look_at_all(self, problem: KernelProblem, state: WorkingSetState) -> None:
+        """Their pull from the margins that the certificate of this point needs as well."""
+        alpha = problem.alpha_of(state.coef)
+        alpha = problem.balanced(alpha) if problem.bias == "free" else alpha
+        state.coef = problem.c * alpha
+        margins, _ = problem.looked(alpha, state.bias)
+        state.pull = problem.y - margins - problem.ridge * state.coef
+        state.active, state.idle = None, 0
+        self._judge(problem, state)
+        state.looked = KernelIterate(alpha, state.bias)
+
+    @staticmethod
+    def _leave_out(problem: KernelProblem, state: WorkingSetState) -> None:
+        """Rows that no violation can involve: every way open to them leads down further than the
+        steepest way up of the others leads up."""
+        up, down = slopes(problem, state)
+        top, bottom = state.violation, -state.violation
+        if problem.bias == "free":
+            top, bottom = np.max(up, initial=-math.inf), -np.max(down, initial=-math.inf)
+        content = (up < bottom) & (-down > top)
+        active = np.flatnonzero(~content)
+        before = problem.n_rows if state.active is None else state.active.size
+        if active.size <= _WORTH_IT * before:
+            state.active = active
+            state.members = state.members[~content[state.members]]
 
     def _is_near(self, problem: KernelProblem, state: WorkingSetState) -> bool:
         """Whether the face is worth a try: close to the optimum, and another face than before."""
@@ -232,6 +287,8 @@ class WorkingSet:
         state.exhausted = not state.single and (state.violation <= least or state.idle >= 2)
 
     def iterate(self, problem: KernelProblem, state: WorkingSetState) -> KernelIterate:
+        if state.looked is not None:
+            return state.looked
         return KernelIterate(problem.alpha_of(state.coef), state.bias)
 
     def progress(self, problem: KernelProblem, state: WorkingSetState) -> Progress:
@@ -245,12 +302,16 @@ def _unit(problem: KernelProblem) -> float:
 
 
 def slopes(problem: KernelProblem, state: WorkingSetState) -> tuple[Any, Any]:
-    """Of a move of each row up and of one down; −∞ where a bound forbids it."""
+    """Of a move of each row up and of one down; −∞ where a bound forbids it, or it is left out."""
     (lower, upper), eps, v = problem.box, problem.eps, state.coef
     up = state.pull - np.where(v >= 0.0, eps, -eps) if eps else state.pull.copy()
     down = -state.pull - np.where(v <= 0.0, eps, -eps) if eps else -state.pull
     up[v >= upper] = -math.inf
     down[v <= lower] = -math.inf
+    if state.active is not None:
+        absent = np.ones(v.size, dtype=bool)
+        absent[state.active] = False
+        up[absent] = down[absent] = -math.inf
     return up, down
 
 
