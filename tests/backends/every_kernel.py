@@ -103,6 +103,7 @@ def chains(X: Any) -> None:
     cpu.chain_max_marginals(scores, edges, starts, order, room[0], room[1], scores.copy())
     problem = ChainProblem(X, starts, np.arange(N) % K, K, 0.1)
     solve(problem, FrankWolfe(), gap=0.0, max_passes=3)
+    solve(problem, Subgradient(), gap=0.0, max_passes=1)
 
 
 def ranking(X: Any) -> None:

@@ -220,3 +220,23 @@ def chain_block_steps(X, w, d, starts, order, found, kept, weight, scale, most, 
             gain = _move(X, w, d, paired, first, share, labels, a, b, pull, apart, unit)
             growth += weight[i] * gain
     return growth, work, crowded
+
+
+@kernel
+def chain_push(X, w, d, starts, order, found, truth, steps):
+    """w += Σ_k steps_k (φ(truth) − φ(found_k)) over the chains in order.
+
+    Given     d: features, the rows of w before the transitions; found: a labelling of each of these
+              chains, one after the other; truth: a label for each token of all.
+    Modified  w.
+    Returns   the growth of ‖w‖².
+    """
+    paired = np.uint64(w.shape[0]) > d + np.uint64(w.shape[1])
+    growth, p = 0.0, _0
+    for k in range(np.uint64(order.size)):
+        first, last = np.uint64(starts[order[k]]), np.uint64(starts[order[k] + _1])
+        length = last - first
+        other = found[p : p + length]
+        growth += _push(X, w, d, paired, first, length, steps[k], truth[first:last], other)
+        p += length
+    return growth

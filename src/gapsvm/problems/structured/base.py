@@ -130,6 +130,19 @@ class StructuredProblem(ABC, Generic[Dual]):
         are kept.  w = w(α), α and, with ``found``, ``gaps`` of these blocks are updated in place.
         """
 
+    @abstractmethod
+    def tally(self, dual: Dual, examples: Any, found: Any) -> None:
+        """Count what ``worst`` found: add 1 to the weight of each labelling.  Modified: dual."""
+
+    @abstractmethod
+    def push(self, w: Any, examples: Any, found: Any, steps: Any, backend: Backend) -> float:
+        """w += Σ_k steps_k (φ(truth) − φ(found_k)); returns by how much ‖w‖² grew."""
+
+    @property
+    @abstractmethod
+    def longest_pull(self) -> float:
+        """The largest ‖φ_i(y_i) − φ_i(y)‖, or a guess: lengths of steps depend on it."""
+
     @property
     @abstractmethod
     def oracle_work(self) -> float:
@@ -150,6 +163,10 @@ class StructuredProblem(ABC, Generic[Dual]):
         """What tells it from other problems."""
 
     # -- what follows ------------------------------------------------------------------------------
+
+    def worst_at(self, scale: float, v: Any, examples: Any, backend: Backend) -> tuple[Any, Any]:
+        """As ``worst`` at w = scale·v; of the maxima only their order counts."""
+        return self.worst(scale * v, examples, backend)
 
     def zeros(self) -> Any:
         return np.zeros(self.shape)

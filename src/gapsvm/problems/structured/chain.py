@@ -198,6 +198,47 @@ class ChainProblem(LabelledChains, StructuredProblem[ChainDual]):
     def worst(self, w: Any, examples: Any, backend: Backend) -> tuple[Any, Any]:
         return self.scores(w, backend).best(examples, self.y, 1.0)
 
+    def worst_at(self, scale: float, v: Any, examples: Any, backend: Backend) -> tuple[Any, Any]:
+        """The labels that are wrong cost 1/scale in place of 1: w itself is not made."""
+        return self.scores(v, backend).best(examples, self.y, 1.0 / scale)
+
+    def push(self, w: Any, examples: Any, found: Any, steps: Any, backend: Backend) -> float:
+        d = np.uint64(self.rows.shape[1])
+        growth = backend.chain_push(
+            self.rows.view, w, d, self.chains.starts, examples, found, self.y, steps
+        )
+        return float(growth)
+
+    @cached_property
+    def longest_pull(self) -> float:
+        """A bound: as if all tokens of a chain pulled at the same weights."""
+        square = self.rows.sq_norms
+        steps = 1.0 + square if self.weights.paired else np.ones_like(square)
+        steps[self.chains.firsts] = 0.0
+        sums = (np.add.reduceat(np.sqrt(part), self.chains.firsts) for part in (square, steps))
+        return float(np.sqrt(2.0 * sum(part**2 for part in sums)).max())
+
+    def tally(self, dual: ChainDual, examples: Any, found: Any) -> None:
+        p = 0
+        for i in map(int, examples):
+            first, last = int(self.chains.starts[i]), int(self.chains.starts[i + 1])
+            labels = found[p : p + last - first]
+            p += last - first
+            kept = dual.labels[:, first:last]
+            slots = np.flatnonzero((kept == labels).all(axis=1) & (dual.cost[i] >= 0))
+            if len(slots):
+                dual.share[i, slots[0]] += 1.0
+                continue
+            empty = np.flatnonzero(dual.cost[i] < 0)
+            if not len(empty) and len(dual.labels) < _MOST_SLOTS:
+                more = self._with_slots(dual, 2 * len(dual.labels))
+                dual.labels, dual.share, dual.cost = more.labels, more.share, more.cost
+                empty = np.flatnonzero(dual.cost[i] < 0)
+            slot = empty[0] if len(empty) else 1 + int(dual.share[i, 1:].argmin())
+            dual.labels[slot, first:last] = labels
+            dual.share[i, slot] += 1.0  # where all slots are taken, the rarest one's visits as well
+            dual.cost[i, slot] = np.sum(labels != self.y[first:last])
+
     def subgradient(self, w: Any, backend: Backend) -> tuple[float, Any]:
         labels, values = self.worst(w, self.chains.everything, backend)
         one = np.ones((self.n_rows, 1))

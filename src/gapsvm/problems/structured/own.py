@@ -191,6 +191,32 @@ class OracleProblem(StructuredProblem[OracleDual]):
             one.plane.add_to(slope, -weight)
         return float(self.mean_weight @ values), slope
 
+    def push(
+        self, w: Any, examples: Any, found: list[Found], steps: Any, backend: Backend
+    ) -> float:
+        growth = 0.0
+        for step, one in zip(steps, found):
+            plane = one.plane
+            along = plane.cost - plane.at(w)
+            growth += step * (2.0 * along + step * float(plane.values @ plane.values))
+            plane.add_to(w, step)
+        return growth
+
+    def tally(self, dual: OracleDual, examples: Any, found: list[Found]) -> None:
+        for i, one in zip(map(int, examples), found):
+            block = self._block(dual, i)
+            slot = block.place_of(block.row(one.plane, self.shape[0]), one.plane.cost)
+            if slot < 0:
+                slot = len(block.cost)
+                self._take_in(dual, block, i, one)
+            dual.share[i, slot] += 1.0
+
+    @cached_property
+    def longest_pull(self) -> float:
+        """Of those that the oracle finds at w = 0: a guess."""
+        found, _ = self.worst(self.zeros(), range(self.n_rows), get_backend("reference"))
+        return max(float(np.linalg.norm(one.plane.values)) for one in found) or 1.0
+
     @property
     def oracle_work(self) -> float:
         if self.call_cost != "measured":

@@ -22,6 +22,7 @@ from gapsvm.solvers.subgradient import (
     multiclass_steps,  # noqa: F401  # registers itself
     optimistic,
     ranking_steps,  # noqa: F401  # likewise
+    structured_steps,  # noqa: F401  # likewise
 )
 from gapsvm.solvers.subgradient.linear_steps import LinearSteps
 from gapsvm.solvers.subgradient.parameters import SubgradientParameters
@@ -46,8 +47,8 @@ _OLD_VISITS = 1e-3
 class Subgradient(SubgradientParameters):
     """Stochastic subgradient steps; the defaults are Pegasos (Figures 1 and 2).
 
-    It solves a ``LinearProblem``, a ``MulticlassProblem``, and any problem that brings its steps
-    (``gapsvm.solvers.subgradient.steps``).
+    It solves a ``LinearProblem``, a ``MulticlassProblem``, structured problems, and any problem
+    that brings its steps (``gapsvm.solvers.subgradient.steps``).
 
     Parameters
     ----------
