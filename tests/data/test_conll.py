@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import tracemalloc
 
 import pytest
 
@@ -96,3 +97,15 @@ def test_f1_of_chunks():
     assert chunk_f1([["O"]], [["O"]]).f1 == 0.0
     with pytest.raises(ValueError, match="sequence 0 has 3 tags in y_true, but 1"):
         chunk_f1(truth, [["O"], ["O"]])
+
+
+def test_a_bomb_is_refused_in_little_memory(tmp_path):
+    path = tmp_path / "t.conll.gz"
+    path.write_bytes(gzip.compress(b"a B\n" + b"1" * (64 << 20), compresslevel=1))
+    tracemalloc.start()
+    try:
+        with pytest.raises(ValueError, match=r"in line 2 the line .* no data shrink so far"):
+            read_conll(path)
+        assert tracemalloc.get_traced_memory()[1] < 40 << 20
+    finally:
+        tracemalloc.stop()

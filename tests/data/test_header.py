@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 
 import numpy as np
 import pytest
@@ -46,10 +47,10 @@ def table(tmp_path, text):
 def test_names_rows_and_what_may_be_either(tmp_path, text, label, known, named):
     path = table(tmp_path, text)
     if named is not None:
-        assert has_names(path, ",", label, known) is named
+        assert has_names(path, io.BytesIO(text.encode()), ",", label, known) is named
         return
     with pytest.raises(TableError, match="say which by --header or --no-header") as caught:
-        has_names(path, ",", label, known)
+        has_names(path, io.BytesIO(text.encode()), ",", label, known)
     assert text.splitlines()[0] in str(caught.value)
 
 
@@ -87,7 +88,9 @@ def test_two_columns_of_one_name_are_refused(tmp_path):
 
 def test_a_large_file_is_not_read_for_it(tmp_path, monkeypatch):
     monkeypatch.setattr("gapsvm.io.header._SAMPLE", 8)
-    assert has_names(table(tmp_path, "a,b\n" + "1,2\n" * 10_000), ",")
+    file = io.BytesIO(b"a,b\n" + b"1,2\n" * 10_000)
+    assert has_names(tmp_path / "t.csv", file, ",")
+    assert file.tell() < 20
 
 
 @pytest.mark.parametrize("kind", ["Date", "List"])

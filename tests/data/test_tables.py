@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
+import lzma
 import sys
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -115,6 +118,46 @@ def test_a_damaged_archive(tmp_path):
         path.write_bytes(content)
         with pytest.raises(TableError, match=r"t\.csv\.gz"):
             read_table(path)
+
+
+COMPRESSORS = {"gz": gzip.compress, "bz2": bz2.compress, "xz": lzma.compress}
+
+
+@pytest.mark.parametrize("kind", COMPRESSORS)
+def test_compression_is_recognised_by_content_and_nothing_may_follow_it(tmp_path, kind):
+    """As for svmlight text, whatever the name says."""
+    plain = read_table(written(tmp_path, "t.csv", CSV))
+    one = COMPRESSORS[kind](CSV.encode())
+    for name in ("t.csv", "t.csv.gz"):
+        (tmp_path / name).write_bytes(one + bytes(512))
+        np.testing.assert_array_equal(read_table(tmp_path / name).X, plain.X)
+        (tmp_path / name).write_bytes(one + b"junk")
+        with pytest.raises(TableError, match=f"something else follows it from byte {len(one)}"):
+            read_table(tmp_path / name)
+
+
+@pytest.mark.parametrize("header", [None, True, False])
+def test_a_bomb_is_refused_in_little_memory(tmp_path, header):
+    """It took eight times its length, and was quoted to the last byte."""
+    path = tmp_path / "t.csv.gz"
+    path.write_bytes(gzip.compress(b"a,b,y\n1,2,3\n" + b"1" * (64 << 20), compresslevel=1))
+    tracemalloc.start()
+    try:
+        with pytest.raises(
+            TableError, match=r"in line 3 the line .* no data shrink so far"
+        ) as told:
+            read_table(path, header=header)
+        assert tracemalloc.get_traced_memory()[1] < 40 << 20
+    finally:
+        tracemalloc.stop()
+    assert len(str(told.value)) < 400
+
+
+def test_a_complaint_does_not_quote_the_file(tmp_path):
+    path = written(tmp_path, "t.csv", "a,b\n1,2\n" + "3" * 100_000 + ",4,5\n")
+    with pytest.raises(TableError, match="cannot be read") as told:
+        read_table(path)
+    assert len(str(told.value)) < 400 + len(str(path))
 
 
 def test_other_complaints(tmp_path):

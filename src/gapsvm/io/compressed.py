@@ -9,6 +9,7 @@ from __future__ import annotations
 import bz2
 import io
 import lzma
+import math
 import zlib
 from collections.abc import Callable
 from typing import IO, Any
@@ -16,6 +17,12 @@ from typing import IO, Any
 _BLOCK = 1 << 16
 _MEMORY = 1 << 28
 """Bytes that xz may ask for; its strongest setting needs 65 MB."""
+LONG_LINE, MOST_SHRUNK = 1 << 23, 100
+"""A line of so many bytes that shrank to less than such a share of them holds no data."""
+NO_DATA = (
+    f"the line is longer than {LONG_LINE} bytes, of less than a {MOST_SHRUNK}th as many compressed "
+    "ones: no data shrink so far"
+)
 
 
 class CompressedError(ValueError):
@@ -56,6 +63,34 @@ LONGEST_MAGIC = max(map(len, _KINDS))
 def is_compressed(start: bytes) -> bool:
     """Whether a file that starts so is one that `Decompressed` reads."""
     return start.startswith(tuple(_KINDS))
+
+
+def whole_text(file: IO[bytes], most: float = math.inf) -> bytearray | None:
+    """All that a file holds, decompressed if need be; None if that is more than ``most`` bytes.
+
+    Raises
+    ------
+    CompressedError
+        The data is damaged, or has a line that shrank so far that it is none.
+    """
+    magic = file.read(LONGEST_MAGIC)
+    file.seek(0)
+    stream = Decompressed(file) if is_compressed(magic) else None
+    text, line, taken = bytearray(), 0, 0
+    while part := (stream or file).read(1 << 20):
+        text += part
+        if len(text) > most:
+            return None
+        if stream is None:
+            continue
+        end = part.rfind(b"\n")
+        if end >= 0:
+            line, taken = len(part) - end - 1, stream.bytes_taken
+        else:
+            line += len(part)
+        if line > max(LONG_LINE, MOST_SHRUNK * (stream.bytes_taken - taken)):
+            raise CompressedError(f"in line {1 + text.count(bytes([10]))} {NO_DATA}")
+    return text
 
 
 class Decompressed(io.RawIOBase):

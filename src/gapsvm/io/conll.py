@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from gapsvm.io.compressed import LONGEST_MAGIC, CompressedError, Decompressed, is_compressed
+from gapsvm.io.compressed import CompressedError, whole_text
 from gapsvm.system.regular import open_regular
 
 Sentence = list[list[str]]
@@ -33,7 +33,7 @@ def read_conll(path: str | os.PathLike[str]) -> list[Sentence]:
     return parse_conll(_contents(path), str(path))
 
 
-def parse_conll(contents: bytes, name: str) -> list[Sentence]:
+def parse_conll(contents: bytes | bytearray, name: str) -> list[Sentence]:
     """The sequences of a text; ``name`` stands in errors."""
     try:
         text = contents.decode("utf-8-sig")
@@ -148,18 +148,12 @@ def _named(parts: Any, columns: Any, far: int, length: int) -> list[list[str]]:
     return [list(names) for names in zip(*by_line)]
 
 
-def _contents(path: str | os.PathLike[str]) -> bytes:
+def _contents(path: str | os.PathLike[str]) -> bytearray:
     with open_regular(path) as file:
-        magic = file.read(LONGEST_MAGIC)
-        file.seek(0)
-        stream = Decompressed(file) if is_compressed(magic) else file
-        parts, length = [], 0
         try:
-            while part := stream.read(1 << 20):
-                parts.append(part)
-                length += len(part)
-                if length > _MOST_BYTES:
-                    raise ValueError(f"{path} holds more than {_MOST_BYTES} bytes of text")
+            text = whole_text(file, _MOST_BYTES)
         except CompressedError as error:
             raise ValueError(f"{path}: the compressed data is damaged: {error}") from error
-    return b"".join(parts)
+    if text is None:
+        raise ValueError(f"{path} holds more than {_MOST_BYTES} bytes of text")
+    return text

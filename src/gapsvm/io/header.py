@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import csv
-import gzip
 import io
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO
 
 _SAMPLE = 1 << 20  # bytes
 _LINE_LIMIT = 1 << 24
@@ -21,9 +20,13 @@ class TableError(ValueError):
 
 
 def has_names(
-    path: Path, separator: str, label: str | int | None = None, known: Sequence[str] = ()
+    path: Path,
+    file: IO[bytes],
+    separator: str,
+    label: str | int | None = None,
+    known: Sequence[str] = (),
 ) -> bool:
-    """Whether the table begins with a line of names.
+    """Whether the text of a table begins with a line of names; ``path`` is for errors.
 
     Features are numbers, so a first line with a text above numbers (or a number above texts) holds
     names, and one with numbers, and with a label that occurs again below it, is a row.  ``label``,
@@ -32,11 +35,11 @@ def has_names(
     Raises
     ------
     TableError
-        A ValueError: it may be either, or the file is damaged.
+        A ValueError: it may be either.
     """
     if isinstance(label, str):
         return True
-    lines = _sample(path, separator)
+    lines = _sample(path, file, separator)
     if not lines:
         return True
     first = lines[0]
@@ -74,15 +77,10 @@ def _kind(cell: str) -> str:
     return "text" if "_" in cell else "number"  # 1_000 is a liberty of Python's float
 
 
-def _sample(path: Path, separator: str) -> list[list[str]]:
+def _sample(path: Path, file: IO[bytes], separator: str) -> list[list[str]]:
     """The cells of the first lines, without blanks around them."""
-    opener: Any = gzip.open if path.suffix.lower() == ".gz" else open
-    try:
-        with opener(path, "rb") as file:
-            content = file.readline(_LINE_LIMIT) + file.read(_SAMPLE)
-            ended = not file.read(1)
-    except (EOFError, gzip.BadGzipFile) as error:
-        raise TableError(f"{path}: the compressed data is damaged: {error}") from error
+    content = file.readline(_LINE_LIMIT) + file.read(_SAMPLE)
+    ended = not file.read(1)
     text = content.decode("utf-8-sig", errors="replace")
     lines = list(io.StringIO(text, newline=None))
     whole = lines if ended or len(lines) < 2 else lines[:-1]

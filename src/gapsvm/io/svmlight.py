@@ -27,7 +27,15 @@ import numpy as np
 from scipy.sparse import csr_matrix, issparse
 
 from gapsvm.backends.structure import as_csr, check_structure
-from gapsvm.io.compressed import LONGEST_MAGIC, CompressedError, Decompressed, is_compressed
+from gapsvm.io.compressed import (
+    LONG_LINE,
+    LONGEST_MAGIC,
+    MOST_SHRUNK,
+    NO_DATA,
+    CompressedError,
+    Decompressed,
+    is_compressed,
+)
 from gapsvm.system.atomic import replacing
 from gapsvm.system.cores import at_most_cores
 
@@ -38,8 +46,6 @@ _ROWS_PER_WRITE = 1 << 12
 _LAST_INT32 = np.iinfo(np.int32).max
 _LAST_INT64 = np.iinfo(np.int64).max
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-_LONG_LINE, _MOST_SHRUNK = 1 << 23, 100
-"""A line of so many bytes that shrank to less than such a share of them holds no data."""
 
 
 class SvmlightError(ValueError):
@@ -349,13 +355,9 @@ def _chunks(stream: IO[bytes], n_buffers: int, max_line_bytes: int) -> Iterator[
         elif filled == longest:
             raise _Problem(f"the line is longer than max_line_bytes={max_line_bytes}", 0)
         elif isinstance(stream, Decompressed) and filled > max(
-            _LONG_LINE, _MOST_SHRUNK * (stream.bytes_taken - taken)
+            LONG_LINE, MOST_SHRUNK * (stream.bytes_taken - taken)
         ):
-            raise _Problem(
-                f"the line is longer than {_LONG_LINE} bytes, of less than a "
-                f"{_MOST_SHRUNK}th as many compressed ones: no data shrink so far",
-                0,
-            )
+            raise _Problem(NO_DATA, 0)
         elif filled == len(buffer) - 1:  # a new buffer: arrays may still look at the old one
             grown = bytearray(1 + filled + min(filled, longest - filled))
             grown[:filled] = memoryview(buffer)[:filled]

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import io
 import os
 import re
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 
+from gapsvm.io.compressed import LONGEST_MAGIC, CompressedError, is_compressed, whole_text
 from gapsvm.io.header import TableError as TableError
 from gapsvm.io.header import has_names
-from gapsvm.system.regular import check_regular
+from gapsvm.system.regular import check_regular, open_regular
 
 TEXT_SUFFIXES = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 SUFFIXES = (*TEXT_SUFFIXES, ".parquet")
+_LONGEST_COMPLAINT = 300
 
 
 class TableData(NamedTuple):
@@ -120,21 +124,49 @@ def open_table(
     check_regular(path)  # says if there is no such file
     try:
         if is_text_table(path):
-            separator = _separator(path)
-            named = has_names(path, separator, label, known) if header is None else header
-            text = polars.read_csv(
-                path, separator=separator, has_header=named, infer_schema_length=None
-            )
+            separator, named = _separator(path), bool(header)
+            with _text(path) as file:
+                if header is None:
+                    named = has_names(path, file, separator, label, known)
+                file.seek(0)
+                text = polars.read_csv(
+                    file if isinstance(file, io.BytesIO) else path,
+                    separator=separator,
+                    has_header=named,
+                    infer_schema_length=None,
+                )
             frame = text.with_columns(_without_padding(column) for column in text)
         else:
             named, frame = True, polars.read_parquet(path)
     except (polars.exceptions.PolarsError, OSError) as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise
-        raise TableError(f"{path} cannot be read: {error}") from error
+        raise TableError(f"{path} cannot be read: {_short(str(error))}") from error
     if frame.width == 0 or frame.height == 0:
         raise TableError(f"{path} has no rows" if frame.width else f"{path} has no columns")
     return Table(path, frame.rename(_names(path, frame.columns)), named)
+
+
+def _text(path: Path) -> IO[bytes]:
+    """The file of a text table; what is compressed is decompressed first, to its last byte."""
+    file = open_regular(path)
+    with ExitStack() as on_error:
+        on_error.enter_context(file)
+        compressed = is_compressed(file.read(LONGEST_MAGIC))
+        file.seek(0)
+        if not compressed:
+            on_error.pop_all()
+            return file
+        try:
+            return io.BytesIO(whole_text(file) or b"")
+        except CompressedError as error:
+            raise TableError(f"{path}: the compressed data is damaged: {error}") from error
+
+
+def _short(complaint: str) -> str:
+    """The first line of what polars says, which may quote the file at any length."""
+    first = complaint.strip().partition("\n")[0]
+    return first if len(first) <= _LONGEST_COMPLAINT else first[:_LONGEST_COMPLAINT] + "…"
 
 
 def _without_padding(column: Any) -> Any:
