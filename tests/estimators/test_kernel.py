@@ -107,6 +107,19 @@ def test_layouts_give_the_same_model(make, dtype):
         assert sp.issparse(got.support_vectors_)
 
 
+def test_products_are_made_where_they_cost_least():
+    """Mostly zeros: CSR; hardly any: dense; the copy is told and the model is the same."""
+    wide = np.tile(X, 5)
+    few = np.where(np.random.default_rng(0).random(wide.shape) < 0.1, wide, 0.0)
+    for data, told in ((wide, "dense array"), (few, "most are zeros")):
+        other = sp.csr_matrix(data)
+        one, two = (SVC(gamma=0.1).fit(d, LABELS) for d in (data, other))
+        np.testing.assert_allclose(one.decision_function(data), two.decision_function(other))
+        notes = one.copy_note_, two.copy_note_
+        assert any(note and told in note for note in notes)
+        assert None in notes
+
+
 @pytest.mark.parametrize("y", [LABELS, THREE], ids=["two", "three"])
 def test_a_matrix_and_a_callable_are_the_kernel_by_name(y):
     K = rbf_kernel(X, gamma=0.3)

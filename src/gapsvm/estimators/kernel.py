@@ -39,13 +39,15 @@ from gapsvm.losses.registry import get_loss
 from gapsvm.models.support_vectors import machine_functions, paired
 from gapsvm.problems.kernel import KernelIterate
 from gapsvm.problems.linear import check_weights
-from gapsvm.rows.matrix import copy_note
+from gapsvm.rows.matrix import copy_note, joined_notes
 from gapsvm.solvers.trace import Callback, Status
 from gapsvm.solvers.working_set.solver import WorkingSet
 from gapsvm.system.cores import at_most_cores
 from gapsvm.training.machines import Machine, MachineOptions, Task, train_machines
 from gapsvm.training.progress import ProgressBar
 
+_SHARED = 3000
+"""Rows up to which all of K is computed at once for several problems."""
 _INDEFINITE = (
     "the kernel matrix is not positive definite: the problem has no minimum. The model is a point "
     "where no single row, and no pair, can do better, as LIBSVM finds; dual_gap_ says how far rows "
@@ -55,6 +57,8 @@ _INDEFINITE = (
 
 class _KernelMachine(CallbackSupportMixin, BaseEstimator):
     """What classification and regression share: rows of K, the call of training, the report."""
+
+    copy_note_: str | None
 
     _parameter_constraints: dict[str, list[Any]] = {
         "C": [Interval(Real, 0, None, closed="neither")],
@@ -109,7 +113,9 @@ class _KernelMachine(CallbackSupportMixin, BaseEstimator):
         kernel = get_kernel(
             self.kernel, gamma=self.gamma, degree=self.degree, coef0=float(self.coef0)
         )
-        return FeatureRows(X, kernel, weight=weight, **options)
+        rows = FeatureRows(X, kernel, weight=weight, **options)
+        self.copy_note_ = joined_notes(self.copy_note_, rows.rows.note)
+        return rows
 
     def _train(
         self, X: Any, y: Any, weight: Any, rows: KernelRows, tasks: Sequence[Task], loss: Any
@@ -490,7 +496,8 @@ class_weight_, shape_fit_, fit_status_ : as scikit-learn's
         self._check_masses(labels, weight)
         rows = self._rows(X, own_weight)
         tasks = self._tasks(labels, weight)
-        if len(tasks) > 1 and rows.n_rows**2 * 8 <= self.cache_size * 2**20:
+        room = rows.n_rows**2 * 8 <= self.cache_size * 2**20
+        if len(tasks) > 1 and room and rows.n_rows <= _SHARED:
             _ = rows.gram  # all tasks share it
         machines = self._train(X, y, weight, rows, tasks, get_loss(self.loss))
         self._set_machines(X, labels, rows, tasks, machines)

@@ -32,6 +32,8 @@ _ROUNDING = 1e-14
 """Violations below this share of the largest |y| are rounding."""
 _SINGLE = 2e-7
 """Violations below this times Σ|v| are what values of K in float32 do not tell."""
+_LEAST_BLOCK = 256
+"""Rows of a block at least, of which there are four in a problem that is not large."""
 _SHRINK_EVERY = 4
 """Rounds between two looks for rows to leave out, ..."""
 _WORTH_IT = 0.9
@@ -194,7 +196,7 @@ class WorkingSet:
     def _members(self, problem: KernelProblem, state: WorkingSetState) -> Any:
         """The next block: half of the last one, and the rows with the steepest ways up and down."""
         up, down = slopes(problem, state)
-        size = min(self.block_size, problem.n_rows)
+        size = min(self.block_size, problem.n_rows, max(_LEAST_BLOCK, problem.n_rows // 4))
         kept = state.members[max(0, state.members.size - size // 2) :]
         up[kept] = down[kept] = -math.inf
         room = size - kept.size
