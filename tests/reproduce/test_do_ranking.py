@@ -1,0 +1,93 @@
+"""Do's Figure 3, the column about ranking: run quickly, and what is said about it."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gapsvm import RankSVC
+from gapsvm.reproduce import EXPERIMENTS, Settings, run
+from gapsvm.reproduce.do import figure3
+from gapsvm.reproduce.do.figure3 import Panel, RankTask, Ratio, larger, ratio_of
+from gapsvm.reproduce.framework import Bench
+
+NAME = "do-fig3-ranking"
+
+
+def test_a_quick_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("GAPSVM_DATA", raising=False)
+    settings = Settings(tmp_path, quick=True)
+    outcome = run(EXPERIMENTS[NAME], settings)
+    assert outcome.complete
+    assert [file.name for file in outcome.files] == [NAME + end for end in (".png", ".csv", ".md")]
+    assert "quick run" in outcome.files[2].read_text()
+    assert run(EXPERIMENTS[NAME], settings).measured == 0
+
+
+def test_the_full_plan(tmp_path: Path) -> None:
+    """Two sets, three λ, two methods, each once: nothing is random."""
+    cells = figure3.plan(Settings(tmp_path, seeds=3))
+    assert len(cells) == len(set(cells)) == 2 * 3 * 2
+    assert sorted({cell.lam for cell in cells}) == pytest.approx([1e-7, 1e-5, 1e-3, 1e-1])
+
+
+def test_all_pairs_are_the_same_problem(tmp_path: Path) -> None:
+    problem = figure3.problem_of(RankTask("made-up", 0.01), Bench(Settings(tmp_path)))
+    pairs = figure3.all_pairs(problem)
+    w = np.random.default_rng(0).normal(size=20)
+    ranked = problem.risk().ask(w, problem.backend).value
+    hinge = np.maximum(0.0, 1.0 - pairs.rows.to_scipy() @ w).mean()
+    assert ranked == pytest.approx(hinge, rel=1e-12)
+
+
+def panel(standard: Any, proximal: Any, lam: float = 1e-3) -> Panel:
+    best = {"bundle": np.array(standard), "proximal-bundle": np.array(proximal)}
+    return Panel(RankTask("ohsumed", lam), 1.0, best, 1.0, 0.5)
+
+
+def test_when_a_run_arrives() -> None:
+    slow, fast, never = [1, 1, 0.9, 0.505], [1, 0.505, 0.5, 0.5], [1, 1, 1, 0.6]
+    assert panel(slow, fast).arrived("bundle") == 4
+    assert panel(slow, fast).improved("bundle") == 3
+    assert panel(never, fast).arrived("bundle") == math.inf
+    assert ratio_of(panel(slow, fast)) == Ratio(2, 2)
+    assert ratio_of(panel(never, fast)) == Ratio(2, math.inf)
+    assert ratio_of(panel(fast, never)) == Ratio(0, 0.5)
+    assert ratio_of(panel(never, never)) == Ratio(0, math.inf)
+    assert [str(Ratio(*r)) for r in ((2, 2), (2, math.inf), (0, 0.5), (0, math.inf))] == [
+        "2", "above 2", "below 0.5", "neither arrived",
+    ]  # fmt: skip
+    assert larger(Ratio(3, math.inf), Ratio(2, 2)) is True
+    assert larger(Ratio(1, 1), Ratio(2, math.inf)) is False
+    assert larger(Ratio(2, math.inf), Ratio(2, math.inf)) is None
+
+
+def test_the_paper_is_judged() -> None:
+    fast, slow = [1, 0.9, 0.505, 0.5], [1, 1, 0.9, 0.8]
+    sure = figure3.judgements(
+        [[panel([1, 0.9, 0.9, 0.5], [1, 0.5, 0.5, 0.5])], [panel(slow, fast)]]
+    )
+    assert "**not seen**" in sure[0]
+    seen = figure3.judgements(
+        [[panel(fast, fast)], [panel([1, 1, 1, 0.505], [0.505, 0.5, 0.5, 0.5])]]
+    )
+    assert "**not seen**" in seen[0]
+    assert ", seen" in seen[1]
+    assert ", seen: in iteration 2, 4" in seen[2]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("task", figure3.TASKS, ids=lambda task: task.name)
+def test_lambda_best_is_what_validation_picks(task: RankTask, data_folder: Path) -> None:
+    """Of the powers of ten; at the optimum of each, to 1e-3 of P(0)."""
+    data = figure3.dataset_of(task, Bench(Settings(Path(), data_folder=data_folder)))
+    train, held = np.isin(data.folds, task.train), data.folds == task.validate
+    found = {}
+    for lam in figure3.GRID:
+        model = RankSVC(lam=lam, max_iter=3000).fit(data.X[train], data.y[train], data.qid[train])
+        found[lam] = model.score(data.X[held], data.y[held], data.qid[held])
+    assert max(found, key=lambda lam: found[lam]) == task.lam
