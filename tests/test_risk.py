@@ -90,6 +90,14 @@ def test_an_oracle_that_raises_is_named_with_its_example():
     with pytest.raises(OracleError, match=r"example 3: the oracle raised KeyError\('missing'\)"):
         solve(RiskProblem(MeanOracle(example, N, D), 0.1), Bundle(), gap=1e-3)
 
+    def whole(w):
+        return {}["missing"] if w.any() else (1.0, np.ones(D))
+
+    with pytest.raises(
+        OracleError, match="the oracle raised KeyError.* at a w of norm"
+    ):
+        solve(RiskProblem(whole, 0.1, n_features=D), Bundle(), gap=1e-3)
+
 
 WRONG = {
     "not convex": lambda w: (math.cos(3 * w[0]), np.array([-3 * math.sin(3 * w[0]), 0, 0, 0])),

@@ -107,6 +107,16 @@ def test_methods_by_name_find_one_optimum(method):
     assert found.primal_objective_ - exact.primal_objective_ <= found.dual_gap_
 
 
+def test_a_model_of_nothing_is_said_to_be_one():
+    """The NDCG loss of grades that are noise has its minimum at 0."""
+    rng = np.random.default_rng(0)
+    noise, grades = rng.normal(size=(200, 3)), rng.integers(0, 2, 200).astype(float)
+    with pytest.warns(UserWarning, match="every weight is 0"):
+        model = RankSVC(loss="ndcg", tol=1e-2).fit(noise, grades, qid=np.arange(200) // 20)
+    assert not model.coef_.any()
+    assert model.converged_
+
+
 def test_how_a_fit_may_end():
     with pytest.warns(ConvergenceWarning, match="certified gap .* raise max_iter"):
         model = RankSVC(max_iter=2).fit(X, Y, qid=Q)

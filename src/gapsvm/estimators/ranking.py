@@ -275,6 +275,14 @@ class RankSVC(BaseEstimator):
         status = Status[self.status_]
         if status is Status.INTERRUPTED:
             raise KeyboardInterrupt("the estimator holds the last certified model")
+        if self.converged_ and not self.coef_.any():
+            warnings.warn(
+                "every weight is 0, and that is within the certified gap of the optimum: all "
+                "scores are equal. With loss='ndcg' this is what noisy grades lead to, whatever "
+                "lam is: try loss='pairs'; with 'pairs' lower tol, or look at the features",
+                UserWarning,
+                stacklevel=4,
+            )
         if self.converged_:
             return
         advice = {

@@ -272,7 +272,15 @@ class OracleRisk(VectorRisk):
         self._oracle = oracle
 
     def ask(self, w: Any, backend: Backend) -> Answer:
-        value, slope, bias = checked_answer(self._oracle(w.copy()), self.size, "the oracle")
+        try:
+            answer = self._oracle(w.copy())
+        except OracleError:
+            raise
+        except Exception as error:
+            raise OracleError(
+                f"the oracle raised {error!r} at a w of norm {np.linalg.norm(w):.6g}"
+            ) from error
+        value, slope, bias = checked_answer(answer, self.size, "the oracle")
         if value < self.floor:
             raise OracleError(
                 f"the oracle returned {value:.9g}, which is below floor = {self.floor:.9g}; pass a "
