@@ -93,9 +93,7 @@ def test_an_oracle_that_raises_is_named_with_its_example():
     def whole(w):
         return {}["missing"] if w.any() else (1.0, np.ones(D))
 
-    with pytest.raises(
-        OracleError, match="the oracle raised KeyError.* at a w of norm"
-    ):
+    with pytest.raises(OracleError, match=r"the oracle raised KeyError.* at a w of norm"):
         solve(RiskProblem(whole, 0.1, n_features=D), Bundle(), gap=1e-3)
 
 
