@@ -323,3 +323,36 @@ def test_a_warm_ranking_has_nothing_to_do(loss, method):
     other[7, 2] += 1e-9
     model.fit(other, GRADE, qid=QUERY)
     assert model.history_[-1].passes > 0
+
+
+@pytest.mark.parametrize("name", ["predict_proba", "predict_log_proba"])
+def test_a_machine_without_probabilities_says_what_to_do(name):
+    model = SVC().fit(X, LABEL)
+    assert not hasattr(model, name)
+    with pytest.raises(AttributeError, match=f"SVC has no {name}: .*CalibratedClassifierCV"):
+        getattr(model, name)
+
+
+@pytest.mark.parametrize(
+    ("copied", "note"),
+    [
+        ((9 * X).astype(np.int16), "int16 to float64"),
+        (np.asfortranarray(X), "not in C order"),
+        (X.astype(">f8"), "float64 of the other byte order to float64"),
+        (sp.csc_matrix(X), "csc to csr"),
+        (sp.csr_matrix(X), None),
+        (X, None),
+    ],
+)
+@pytest.mark.parametrize("case", [case for case in MODELS if case != "StructuredSVC"])
+def test_no_copy_is_silent(case, copied, note):
+    model, made, y, more, _ = _fresh(case)
+    _quietly(model.fit, made(copied), y, **more)
+    assert model.copy_note_ is None if note is None else note in model.copy_note_
+
+
+def test_a_list_of_sequences_is_copied_and_says_so():
+    model = _quietly(ChainSVC(max_iter=5).fit, [X[:20], X[20:]], [LABEL[:20], LABEL[20:]])
+    assert "a list into one matrix, which gapsvm.Sequences takes" in model.copy_note_
+    named = [[{"a": 1.0}, {"b": 1.0}]]
+    assert _quietly(ChainSVC(max_iter=5).fit, named, [[0, 1]]).copy_note_ is None

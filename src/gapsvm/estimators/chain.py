@@ -20,12 +20,15 @@ from gapsvm.problems.limits import lam_of
 from gapsvm.problems.structured.base import checked_example_weights
 from gapsvm.problems.structured.chain import ChainProblem
 from gapsvm.problems.structured.likelihood import ChainLikelihood
-from gapsvm.rows.tokens import TokenEncoder, encoded_labels
+from gapsvm.rows.matrix import joined_notes
+from gapsvm.rows.tokens import Sequences, TokenEncoder, encoded_labels
 from gapsvm.solvers.frank_wolfe.solver import FrankWolfe
 from gapsvm.solvers.quasi_newton.lbfgs import LBFGS
 from gapsvm.solvers.trace import Status
 
 _PARAMETERS_OF_FILES = (str, int, float, bool, type(None))
+
+_STACKED = "X was copied once: a list into one matrix, which gapsvm.Sequences takes as it is"
 
 
 class _ChainEstimator(CertifiedFit):
@@ -129,7 +132,8 @@ class _ChainEstimator(CertifiedFit):
         )
         self._solution = solution
         self._set_fitted()
-        self.copy_note_ = problem.rows.note
+        listed = encoder.kind == "arrays" and not isinstance(X, Sequences)
+        self.copy_note_ = joined_notes(_STACKED if listed else None, problem.rows.note)
         self._set_ending(result)
         return self
 

@@ -53,6 +53,10 @@ _INDEFINITE = (
     "where no single row, and no pair, can do better, as LIBSVM finds; dual_gap_ says how far rows "
     "are from that, and bounds nothing else."
 )
+_NO_PROBABILITIES = (
+    "a machine gives values, not probabilities. Use "
+    "sklearn.calibration.CalibratedClassifierCV(SVC(...), ensemble=False)"
+)
 
 
 class _KernelMachine(CallbackSupportMixin, BaseEstimator):
@@ -478,10 +482,7 @@ class_weight_, shape_fit_, fit_status_ : as scikit-learn's
         self._validate_params()
         self._check_combinations()
         if self.probability is True:
-            raise ValueError(
-                "probability=True is not there: a machine gives values, not probabilities. Use "
-                "sklearn.calibration.CalibratedClassifierCV(SVC(...), ensemble=False)"
-            )
+            raise ValueError(f"probability=True is not there: {_NO_PROBABILITIES}")
         self.copy_note_ = copy_note(X)
         X = self._validated(X, y)
         labels = self._encoded(y)
@@ -592,6 +593,16 @@ class_weight_, shape_fit_, fit_status_ : as scikit-learn's
         if self._against_one and self.decision_function_shape == "ovr":
             return _ovr_decision_function(values < 0, -values, len(self.classes_))
         return values
+
+    @property
+    def predict_proba(self) -> Any:
+        """Not there, as ``hasattr`` says."""
+        raise AttributeError(f"SVC has no predict_proba: {_NO_PROBABILITIES}")
+
+    @property
+    def predict_log_proba(self) -> Any:
+        """Not there, as ``hasattr`` says."""
+        raise AttributeError(f"SVC has no predict_log_proba: {_NO_PROBABILITIES}")
 
     def predict(self, X: Any) -> Any:
         """The label of each row."""

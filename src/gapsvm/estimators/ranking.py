@@ -27,6 +27,7 @@ from gapsvm.losses.ranking import mean_ndcg
 from gapsvm.problems.limits import lam_of
 from gapsvm.problems.risk import RiskIterate
 from gapsvm.problems.structured.ranking import RankingProblem, checked_query_weights
+from gapsvm.rows.matrix import copy_note, joined_notes
 from gapsvm.rows.queries import queries_of
 from gapsvm.solvers.base import warmed
 from gapsvm.solvers.bundle.bundle import Bundle
@@ -183,6 +184,7 @@ class RankSVC(BaseEstimator):
             A weight a query, in ascending order of qid.
         """
         self._validate_params()
+        note = copy_note(X)
         X, y = rows_to_learn(self, X, y=y, y_numeric=True, ensure_min_samples=2)
         n, d = X.shape
         if self.qid_column is not None and self.qid_column >= d:
@@ -201,6 +203,7 @@ class RankSVC(BaseEstimator):
             backend=backend,
         )
         self._set_fitted(problem, self._solved(problem, backend))
+        self.copy_note_ = joined_notes(note, problem.rows.note)
         return self
 
     def _lam(self, qid: Any, n: int, query_weight: Any) -> float:
@@ -264,7 +267,6 @@ class RankSVC(BaseEstimator):
         named = isinstance(self.method, str) and self.method != "auto"
         self.method_ = self.method if named else type(result.solver).__name__.lower()
         self.method_note_ = ""
-        self.copy_note_ = problem.rows.note
         self.skipped_ = problem.skipped
         if self.warm_start:
             self._proved = _data_of(problem), result.solution.slope, result.solution.offset
