@@ -22,6 +22,7 @@ import scipy.sparse as sp
 from gapsvm import (
     SDCA,
     Bundle,
+    ChainLikelihood,
     ChainProblem,
     FrankWolfe,
     InteriorPoint,
@@ -103,7 +104,9 @@ def chains(X: Any) -> None:
     cpu.chain_max_marginals(scores, edges, starts, order, room[0], room[1], scores.copy())
     problem = ChainProblem(X, starts, np.arange(N) % K, K, 0.1)
     solve(problem, FrankWolfe(), gap=0.0, max_passes=3)
-    solve(problem, Subgradient(), gap=0.0, max_passes=1)
+    likelihood = ChainLikelihood(X, starts, np.arange(N) % K, K, 0.1)
+    for one in (problem, likelihood):
+        solve(one, Subgradient(), gap=0.0, max_passes=1)
 
 
 def ranking(X: Any) -> None:

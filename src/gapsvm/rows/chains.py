@@ -194,14 +194,7 @@ class ChainScores:
         def one(part: Any) -> tuple[Any, Any]:
             first, last = chains.starts[part[0]], chains.starts[part[-1] + 1]
             scores, edges = self._tables(part)
-            here = np.zeros_like(edges)
-            longest = int(chains.lengths[part].max())
-            shifts = edges.max(axis=(1, 2))
-            powers = np.exp(edges - shifts[:, None, None])
-            room, kept = np.empty((longest + 2, K)), np.empty((longest, K))
-            args = (scores, edges, powers, shifts, chains.starts, part, right, mass, room, kept)
-            found = np.empty(len(part))
-            self.backend.chain_marginals(*args, here, found)
+            here, found = self._marginals_of(part, scores, edges, right, mass)
             labels[int(first) : int(last)] = scores
             log_z[part] = found
             if not self.weights.paired:
@@ -220,15 +213,43 @@ class ChainScores:
                     pairs = of_pairs if pairs is None else np.add(pairs, of_pairs, out=pairs)
         return Marginals(labels, steps, pairs, log_z)
 
+    def pulls(self, order: Any, truth: Any, weight: Any, scale: float) -> tuple[Any, Any]:
+        """``marginals`` of the chains in ``order`` alone, at scale·W: of labels, for the tokens of
+        one chain after the other, and of steps; features of steps are not known here."""
+        scores = self._emissions(order)
+        scores *= scale
+        edges = self.weights.barred(scale * self.weights.transitions(self.W)[None])
+        return scores, self._marginals_of(order, scores, edges, truth, weight)[0][0]
+
+    def _marginals_of(
+        self, part: Any, scores: Any, edges: Any, truth: Any, weight: Any
+    ) -> tuple[Any, Any]:
+        """Marginals of steps, as many tables as edges, and log Z.  Modified: scores, to those of
+        labels."""
+        longest, K = int(self.chains.lengths[part].max()), self.weights.n_labels
+        here, found = np.zeros_like(edges), np.empty(len(part))
+        shifts = edges.max(axis=(1, 2))
+        powers = np.exp(edges - shifts[:, None, None])
+        room, kept = np.empty((longest + 2, K)), np.empty((longest, K))
+        tables = scores, edges, powers, shifts, self.chains.starts, part
+        self.backend.chain_marginals(*tables, truth, weight, room, kept, here, found)
+        return here, found
+
     def _parts(self, order: Any) -> list[Any]:
         return self.chains.parts(order, self.weights.values_per_token, self.backend.threads)
+
+    def _emissions(self, part: Any) -> Any:
+        rows, lengths = self.chains.rows, self.chains.lengths
+        scores = np.empty((int(lengths[part].sum()), self.weights.n_labels))
+        where = self.chains.starts, part, rows.is_sparse, scores
+        self.backend.chain_scores(rows.view, self.W, *where)
+        return scores
 
     def _tables(self, part: Any) -> tuple[Any, Any]:
         """Scores of labels for the tokens of chains, and of steps between them."""
         chains, weights, K = self.chains, self.weights, self.weights.n_labels
         rows, starts = chains.rows, chains.starts
-        scores = np.empty((int(chains.lengths[part].sum()), K))
-        self.backend.chain_scores(rows.view, self.W, starts, part, rows.is_sparse, scores)
+        scores = self._emissions(part)
         edges = weights.transitions(self.W)[None]
         if weights.paired:
             steps = np.empty((len(scores), K * K))

@@ -7,16 +7,26 @@ import numpy as np
 import own
 import pytest
 
-from gapsvm import FrankWolfe, Subgradient, solve
+from gapsvm import LBFGS, ChainLikelihood, FrankWolfe, Subgradient, solve
 from gapsvm.backends import get_backend
 from gapsvm.training.checkpoint import fingerprint, load_checkpoint, save_checkpoint
 
 CPU = get_backend("cpu")
 WEIGHT = np.random.default_rng(3).uniform(0.0, 2.0, 12)
+
+
+def random_field():
+    X, starts, y = chains.tiny()
+    bars = np.ones((3, 3), dtype=bool)
+    bars[0, 0] = (y[:-1] == 0)[1:].any()
+    return ChainLikelihood(X, starts, y, 3, 0.1, sample_weight=WEIGHT, allowed=bars)
+
+
 PROBLEMS = {
     "chains": lambda: chains.problem(0.1),
     "paired chains": lambda: chains.problem(0.1, paired=True, sample_weight=WEIGHT),
     "own": lambda: own.problem(12, 0.1, sample_weight=WEIGHT),
+    "random field": lambda: random_field(),
 }
 STEPS = {
     "pegasos": Subgradient(sampler="permutation"),
@@ -30,6 +40,13 @@ STEPS = {
 every = pytest.mark.parametrize("kind", PROBLEMS)
 
 
+def slope_of(p, w):
+    """Of the risk."""
+    if isinstance(p, ChainLikelihood):
+        return p.value_and_gradient(w, CPU)[1] - p.lam * w
+    return p.subgradient(w, CPU)[1]
+
+
 @every
 @pytest.mark.parametrize("average", ["uniform", "decaying"])
 def test_a_batch_of_all_examples_follows_the_subgradient_of_the_risk(kind, average):
@@ -37,10 +54,10 @@ def test_a_batch_of_all_examples_follows_the_subgradient_of_the_risk(kind, avera
     p = PROBLEMS[kind]()
     solver = Subgradient(p.n_rows, average=average)
     state = solver.init(p, CPU, np.random.default_rng(0))
-    w, mean = p.zeros(), p.zeros()
+    w, mean = np.zeros(p.shape), np.zeros(p.shape)
     for t in range(1, 6):
         mean = mean + (w - mean) / t if average == "uniform" else 0.9 * mean + 0.1 * w
-        w = (1 - 1 / t) * w - p.subgradient(w, CPU)[1] / (p.lam * t)
+        w = (1 - 1 / t) * w - slope_of(p, w) / (p.lam * t)
         state = solver.advance(p, state, CPU, p.n_rows)
         np.testing.assert_allclose(state.weights.w, w.ravel(), atol=1e-10)
         np.testing.assert_allclose(solver.output(state)[:-1], mean.ravel(), atol=1e-10)
@@ -51,14 +68,15 @@ def test_a_batch_of_all_examples_follows_the_subgradient_of_the_risk(kind, avera
 @pytest.mark.parametrize("name", STEPS)
 def test_every_bound_is_honest(kind, name):
     p = PROBLEMS[kind]()
-    exact = solve(p, FrankWolfe(), gap=1e-6, max_passes=3000).certificate
+    best = LBFGS() if kind == "random field" else FrankWolfe()
+    exact = solve(p, best, gap=1e-6, max_passes=3000).certificate
     found = solve(p, STEPS[name], gap=0.0, max_passes=100, evaluate_every=20)
     assert all(record.dual <= exact.primal + 1e-9 for record in found.trace)
     assert all(record.primal >= exact.dual - 1e-9 for record in found.trace)
     assert found.certificate.primal - exact.primal <= 0.15 * p.primal_at_zero
 
 
-@every
+@pytest.mark.parametrize("kind", ["chains", "paired chains", "own"])
 def test_the_dual_point_is_the_mean_over_the_visits(kind):
     """With labellings that grow in number; weight stays 1 where slots run out."""
     p, solver = PROBLEMS[kind](), Subgradient(sampler="permutation")
@@ -81,7 +99,7 @@ def test_slots_run_out(monkeypatch):
     assert np.isfinite(p.dual_value(solver.iterate(p, state).dual, CPU)[0])
 
 
-@pytest.mark.parametrize("kind", ["chains", "own"])
+@pytest.mark.parametrize("kind", ["chains", "own", "random field"])
 def test_a_checkpoint_goes_on_bit_for_bit(kind, tmp_path):
     p, solver = PROBLEMS[kind](), Subgradient(average="tail")
     straight = solve(p, solver, gap=0, max_passes=9)
@@ -116,3 +134,10 @@ def test_longest_pulls_of_chains_are_bounds(kind):
 def test_what_they_cannot_do_is_a_sentence(options, message):
     with pytest.raises(ValueError, match=message):
         solve(PROBLEMS["chains"](), Subgradient(**options), gap=0.1)
+
+
+def test_a_random_field_with_features_of_steps_has_none():
+    X, starts, y = chains.tiny()
+    p = ChainLikelihood(X, starts, y, 3, 0.1, paired=True)
+    with pytest.raises(ValueError, match="no features of transitions"):
+        solve(p, Subgradient(), gap=0.1)

@@ -240,3 +240,25 @@ def chain_push(X, w, d, starts, order, found, truth, steps):
         growth += _push(X, w, d, paired, first, length, steps[k], truth[first:last], other)
         p += length
     return growth
+
+
+@kernel
+def chain_pull(X, w, starts, order, coef, step):
+    """w += step·Σ x_t coef_tᵀ over the tokens of the chains in order.
+
+    Given     coef: numbers for the labels of these tokens, one chain after the other.
+    Modified  w.
+    Returns   the growth of ‖w‖².
+    """
+    growth, p = 0.0, _0
+    for k in range(np.uint64(order.size)):
+        for t in range(np.uint64(starts[order[k]]), np.uint64(starts[order[k] + _1])):
+            begin, end = row_span(X, t)
+            for j in range(begin, end):
+                column, x = row_entry(X, t, j)
+                for r in range(np.uint64(coef.shape[1])):
+                    by = step * x * coef[p, r]
+                    growth += (2.0 * w[column, r] + by) * by
+                    w[column, r] += by
+            p += _1
+    return growth

@@ -2,7 +2,7 @@
 
 from gapsvm.backends.memory import empty, place, row_table, zeros
 from gapsvm.backends.numba.batch_bias import balanced_pulls, batch_bias_steps
-from gapsvm.backends.numba.chain_blocks import chain_block_steps, chain_push
+from gapsvm.backends.numba.chain_blocks import chain_block_steps, chain_pull, chain_push
 from gapsvm.backends.numba.chains import (
     chain_best,
     chain_marginals,
@@ -53,6 +53,7 @@ __all__ = [
     "chain_block_steps",
     "chain_marginals",
     "chain_max_marginals",
+    "chain_pull",
     "chain_push",
     "chain_scores",
     "column_order",

@@ -100,6 +100,15 @@ class LabelledChains:
         """The transpose of sparse rows: features as sums over the tokens that have them."""
         return as_rows(self.rows.to_scipy().T.tocsr()) if self.rows.is_sparse else None
 
+    @cached_property
+    def longest_pull(self) -> float:
+        """A bound: as if all tokens of a chain pulled at the same weights."""
+        square = self.rows.sq_norms
+        steps = 1.0 + square if self.weights.paired else np.ones_like(square)
+        steps[self.chains.firsts] = 0.0
+        sums = (np.add.reduceat(np.sqrt(part), self.chains.firsts) for part in (square, steps))
+        return float(np.sqrt(2.0 * sum(part**2 for part in sums)).max())
+
     @property
     def work_of_a_pass(self) -> float:
         """Multiplications of a pass of Viterbi over all chains."""
@@ -208,15 +217,6 @@ class ChainProblem(LabelledChains, StructuredProblem[ChainDual]):
             self.rows.view, w, d, self.chains.starts, examples, found, self.y, steps
         )
         return float(growth)
-
-    @cached_property
-    def longest_pull(self) -> float:
-        """A bound: as if all tokens of a chain pulled at the same weights."""
-        square = self.rows.sq_norms
-        steps = 1.0 + square if self.weights.paired else np.ones_like(square)
-        steps[self.chains.firsts] = 0.0
-        sums = (np.add.reduceat(np.sqrt(part), self.chains.firsts) for part in (square, steps))
-        return float(np.sqrt(2.0 * sum(part**2 for part in sums)).max())
 
     def tally(self, dual: ChainDual, examples: Any, found: Any) -> None:
         p = 0
