@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -17,10 +18,11 @@ from gapsvm.io.tables import read_table
 from gapsvm.models.files import read_model
 from gapsvm.models.liblinear import read_liblinear
 from gapsvm.system import atomic
-from gapsvm.system.atomic import NewFile, check_can_write, replacing
+from gapsvm.system.atomic import NewFile, check_can_write, claimed, replacing
 
 NAMELESS = hasattr(os, "O_TMPFILE") and os.path.isdir("/proc/self/fd")
 needs_nameless = pytest.mark.skipif(not NAMELESS, reason="every file has a name here")
+needs_locks = pytest.mark.skipif(sys.platform == "win32", reason="no locks of this kind here")
 needs_pipes = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
 
 
@@ -147,6 +149,68 @@ def test_a_kill_leaves_nothing_of_a_folder(tmp_path):
     done = subprocess.run([sys.executable, "-c", CONVERTED, *arguments])
     assert done.returncode == -signal.SIGKILL
     assert names(tmp_path) == ["rows.svm"]
+
+
+TEMPORARY = ".a.0123abcd.tmp"
+
+
+def left(path, *, folder, age=60.0):
+    """What a kill leaves."""
+    if folder:
+        path.mkdir()
+        (path / "data.npy").write_bytes(b"half")
+    else:
+        path.write_bytes(b"half")
+    past = time.time() - age
+    os.utime(path, (past, past))
+    return path
+
+
+@needs_locks
+@pytest.mark.parametrize("folder", [True, False])
+def test_what_a_kill_has_left_goes_with_the_next_write(tmp_path, folder):
+    left(tmp_path / TEMPORARY, folder=folder)
+    others = {".b.0123abcd.tmp", ".a.0123abcd.tmp2", "a.0123abcd.tmp", ".a.0123.tmp"}
+    for name in others:
+        left(tmp_path / name, folder=False)
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / ".a.aaaaaaaa.tmp").symlink_to(tmp_path / "elsewhere")
+    check_can_write(tmp_path / "a")
+    assert set(names(tmp_path)) == {*others, "elsewhere", ".a.aaaaaaaa.tmp"}
+
+
+@needs_locks
+def test_what_another_writes_at_the_moment_stays(tmp_path):
+    """Claimed, or too new to tell."""
+    left(tmp_path / TEMPORARY, folder=True)
+    left(tmp_path / ".a.11111111.tmp", folder=False, age=1.0)
+    with claimed(tmp_path / TEMPORARY):
+        check_can_write(tmp_path / "a")
+        assert len(names(tmp_path)) == 2
+    check_can_write(tmp_path / "a")
+    assert names(tmp_path) == [".a.11111111.tmp"]
+
+
+@needs_locks
+def test_where_every_file_has_a_name_a_write_removes_what_was_left(tmp_path, monkeypatch):
+    without_names(monkeypatch)
+    left(tmp_path / ".new.0123abcd.tmp", folder=False)
+    with replacing(tmp_path / "a") as file:
+        mine = next(name for name in names(tmp_path) if name.startswith(".new."))
+        past = time.time() - 60.0
+        os.utime(tmp_path / mine, (past, past))
+        check_can_write(tmp_path / "b")
+        assert mine in names(tmp_path)
+        file.write(b"new")
+    assert names(tmp_path) == ["a"]
+
+
+@needs_locks
+def test_convert_removes_what_a_kill_has_left(tmp_path):
+    left(tmp_path / TEMPORARY, folder=True)
+    (tmp_path / "rows.svm").write_bytes(b"1 1:1\n-1 2:1\n")
+    convert(tmp_path / "rows.svm", tmp_path / "a")
+    assert names(tmp_path) == ["a", "rows.svm"]
 
 
 # -- what is read ----------------------------------------------------------------------------------

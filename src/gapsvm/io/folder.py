@@ -24,7 +24,7 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from gapsvm.io.svmlight import Block, Source, SvmlightError, SvmlightReader
-from gapsvm.system.atomic import NewFile, about, check_can_write, temporary_neighbour
+from gapsvm.system.atomic import NewFile, about, check_can_write, claimed, temporary_neighbour
 from gapsvm.system.checksums import (
     DIGEST,
     Chunks,
@@ -224,13 +224,13 @@ def _appear(folder: Path, files: dict[str, NewFile]) -> None:
     """A folder of these files, which are on the disk already, or none."""
     with about(folder):
         temporary = temporary_neighbour(folder)
-        try:
+        with ExitStack() as stack:
+            stack.callback(shutil.rmtree, temporary, ignore_errors=True)
             temporary.mkdir()
+            stack.enter_context(claimed(temporary))
             for name, file in files.items():
                 file.appear(temporary / name)
             os.rename(temporary, folder)
-        finally:
-            shutil.rmtree(temporary, ignore_errors=True)
 
 
 class _Arrays:

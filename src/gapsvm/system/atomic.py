@@ -1,24 +1,36 @@
 """Files that appear complete or not at all.
 
 Until it is complete a file has no name, where the system can do that: then a kill at any moment
-leaves nothing behind.  Elsewhere it has a hidden one.
+leaves nothing behind.  Elsewhere, and while it takes the place of another, it has a hidden one; who
+writes there next removes what a kill has left of these.
 """
 
 from __future__ import annotations
 
 import errno
 import os
+import re
 import secrets
 import shutil
+import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
+if sys.platform != "win32":
+    import fcntl
+
 _HANDLES = "/proc/self/fd"
 _NOT_SUPPORTED = {errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL, errno.ENOSYS, errno.ENOENT}
 """How systems and file systems say that they have no files without a name; EISDIR and ENOENT are
 said of other things too, which the attempt with a name then says again."""
+
+
+_UNNAMED = "new"
+_YOUNG = 10.0
+"""Seconds in which whoever made a temporary name has claimed it."""
 
 
 class NewFile:
@@ -28,13 +40,15 @@ class NewFile:
         self._temporary: Path | None = None
         nameless = _nameless(folder)
         if nameless is None:
-            self._temporary = temporary_neighbour(folder / "new")
+            remove_leftovers(folder / _UNNAMED)
+            self._temporary = temporary_neighbour(folder / _UNNAMED)
             nameless = os.open(
                 self._temporary,
                 os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0),
                 0o666,
             )
         self.stream: IO[bytes] = open(nameless, "w+b")  # noqa: SIM115, closed by its owner
+        claim(nameless)
 
     def settle(self) -> None:
         """Have everything written to the disk."""
@@ -79,6 +93,7 @@ class NewFile:
     def _copied(self, path: Path) -> None:
         self.stream.seek(0)
         with open(path, "xb") as file:
+            claim(file.fileno())
             shutil.copyfileobj(self.stream, file)
             file.flush()
             os.fsync(file.fileno())
@@ -101,8 +116,56 @@ def temporary_neighbour(path: Path) -> Path:
     return path.with_name(f".{path.name[:50]}.{secrets.token_hex(4)}.tmp")
 
 
+def claim(descriptor: int) -> None:
+    """Show that whoever made a temporary file or folder lives, until it is closed."""
+    if sys.platform != "win32":
+        with suppress(OSError):  # a file system without locks
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+@contextmanager
+def claimed(folder: Path) -> Iterator[None]:
+    """A temporary folder, claimed as long as the block lasts."""
+    if sys.platform == "win32":  # no folder can be opened there
+        yield
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        claim(descriptor)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def remove_leftovers(path: Path) -> None:
+    """Remove temporary neighbours of ``path`` that nobody claims: their writer was killed."""
+    form = re.compile(re.escape(f".{path.name[:50]}.") + r"[0-9a-f]{8}\.tmp")
+    with suppress(OSError), os.scandir(path.parent) as entries:
+        for entry in entries:
+            if form.fullmatch(entry.name) and not entry.is_symlink():
+                _remove_if_left(Path(entry.path))
+
+
+def _remove_if_left(path: Path) -> None:
+    if sys.platform == "win32":
+        return
+    with suppress(OSError):
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
+        try:
+            if time.time() - os.fstat(descriptor).st_mtime < _YOUNG:
+                return
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)  # an OSError if it is claimed
+            if path.is_dir():
+                shutil.rmtree(path, ignore_errors=True)
+            else:
+                path.unlink()
+        finally:
+            os.close(descriptor)
+
+
 def check_can_write(path: Path) -> None:
     """Raise an OSError if no such file can be made: nothing less than one is a proof."""
+    remove_leftovers(path)
     with about(path):
         NewFile(path.parent).close()
         with suppress(FileNotFoundError):
