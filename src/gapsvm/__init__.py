@@ -44,6 +44,7 @@ _HOME = {
     "Status": "gapsvm.solvers.trace",
     "Record": "gapsvm.solvers.trace",
     "SDCA": "gapsvm.solvers.sdca.serial",
+    "PairSDCA": "gapsvm.solvers.sdca.pairs",
     "AcceleratedSDCA": "gapsvm.solvers.sdca.accelerated",
     "MiniBatchSDCA": "gapsvm.solvers.minibatch.solver",
     "WorkingSet": "gapsvm.solvers.working_set.solver",

@@ -97,7 +97,7 @@ def test_weights_of_queries_and_documents():
     assert truncated.converged_
 
 
-@pytest.mark.parametrize("method", ["bundle", "proximal-bundle", "pegasos", "proximal"])
+@pytest.mark.parametrize("method", ["sdca", "bundle", "proximal-bundle", "pegasos", "proximal"])
 def test_methods_by_name_find_one_optimum(method):
     exact = RankSVC(lam=0.1, tol=1e-6).fit(X, Y, qid=Q)
     found = RankSVC(lam=0.1, tol=0.03, method=method, random_state=0).fit(X, Y, qid=Q)
@@ -105,6 +105,18 @@ def test_methods_by_name_find_one_optimum(method):
     assert found.method_ == method
     assert found.dual_objective_ <= exact.primal_objective_ + 1e-9
     assert found.primal_objective_ - exact.primal_objective_ <= found.dual_gap_
+
+
+def test_auto_lists_pairs_where_they_are_few():
+    few = RankSVC(lam=0.1).fit(X, Y, qid=Q)
+    assert few.method_ == "sdca"
+    assert "differences of rows were listed" in few.copy_note_
+    many = RankSVC(lam=0.1).fit(X, Y, qid=np.zeros(120))
+    assert many.method_ == "bundle"
+    assert many.copy_note_ is None
+    assert RankSVC(lam=0.1, loss="ndcg", tol=0.1).fit(X, Y, qid=Q).method_ == "bundle"
+    with pytest.raises(ValueError, match="not a sum over pairs"):
+        RankSVC(loss="ndcg", method="sdca").fit(X, Y, qid=Q)
 
 
 def test_a_model_of_nothing_is_said_to_be_one():

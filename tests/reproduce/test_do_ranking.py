@@ -35,15 +35,6 @@ def test_the_full_plan(tmp_path: Path) -> None:
     assert sorted({cell.lam for cell in cells}) == pytest.approx([1e-7, 1e-5, 1e-3, 1e-1])
 
 
-def test_all_pairs_are_the_same_problem(tmp_path: Path) -> None:
-    problem = figure3.problem_of(RankTask("made-up", 0.01), Bench(Settings(tmp_path)))
-    pairs = figure3.all_pairs(problem)
-    w = np.random.default_rng(0).normal(size=20)
-    ranked = problem.risk().ask(w, problem.backend).value
-    hinge = np.maximum(0.0, 1.0 - pairs.rows.to_scipy() @ w).mean()
-    assert ranked == pytest.approx(hinge, rel=1e-12)
-
-
 def panel(standard: Any, proximal: Any, lam: float = 1e-3) -> Panel:
     best = {"bundle": np.array(standard), "proximal-bundle": np.array(proximal)}
     return Panel(RankTask("ohsumed", lam), 1.0, best, 1.0, 0.5)

@@ -14,6 +14,7 @@ from gapsvm import (
     SDCA,
     Bundle,
     LinearProblem,
+    PairSDCA,
     ProximalBundle,
     RankingProblem,
     get_loss,
@@ -111,22 +112,47 @@ def test_the_subgradient_inequality(seed, loss, size):
     assert at_v.value >= -1e-12
 
 
-@pytest.mark.parametrize("solver", [Bundle(), ProximalBundle()], ids=["standard", "proximal"])
-def test_the_optimum_is_that_of_sdca_on_all_pairs(solver):
+@pytest.mark.parametrize("average", ["pairs", "queries"])
+@pytest.mark.parametrize(
+    "solver", [Bundle(), ProximalBundle(), PairSDCA()], ids=["standard", "proximal", "pairs"]
+)
+def test_the_optimum_is_that_of_sdca_on_all_pairs(solver, average):
     """Each pair a row x_i − x_j of weight s_i s_j."""
     X, y, qid = documents(n=60, seed=3)
     s = np.random.default_rng(0).uniform(0.5, 2, 60)
     i, j = pairs_of(y, qid).T
+    weight = s[i] * s[j]
+    if average == "queries":
+        weight /= np.bincount(qid[i], weights=weight)[qid[i]]
     pairs = LinearProblem(
-        X[i] - X[j], np.ones(len(i)), get_loss("hinge"), 0.01, sample_weight=s[i] * s[j]
+        X[i] - X[j], np.ones(len(i)), get_loss("hinge"), 0.01, sample_weight=weight
     )
     exact = solve(pairs, SDCA(), gap=1e-9, max_passes=20000)
-    found = solve(
-        RankingProblem(X, y, qid, 0.01, sample_weight=s), solver, gap=1e-7, max_passes=3000
-    )
+    problem = RankingProblem(X, y, qid, 0.01, sample_weight=s, average=average)
+    found = solve(problem, solver, gap=1e-7, max_passes=3000)
+    assert problem.n_pairs == len(i)
     assert exact.converged
     assert found.converged
     assert found.certificate.primal == pytest.approx(exact.certificate.primal, abs=2e-7)
+
+
+def test_pairs_that_are_listed_leave_out_what_says_nothing():
+    """A query of one grade, documents of weight 0, a column that is not looked at; CSR too."""
+    X, y, qid = documents(n=40, seed=5)
+    y[qid == 2] = 1.0
+    s = np.where(np.arange(40) % 7 == 0, 0.0, 1.0)
+    for rows in (X, sp.csr_matrix(X)):
+        p = RankingProblem(rows, y, qid, 0.05, sample_weight=s, without=1)
+        one, other = (
+            solve(p, solver, gap=1e-6, max_passes=3000) for solver in (Bundle(), PairSDCA())
+        )
+        assert one.certificate.primal == pytest.approx(other.certificate.primal, abs=2e-6)
+        assert other.solution.w[1] == 0.0
+        assert all(record.dual <= one.certificate.primal + 1e-12 for record in other.trace)
+    with pytest.raises(ValueError, match="not a sum over pairs; try Bundle"):
+        solve(RankingProblem(X, y, qid, 0.05, loss="ndcg"), PairSDCA(), gap=0.1)
+    with pytest.raises(ValueError, match="PairSDCA is for a RankingProblem"):
+        solve(p.pairs, PairSDCA(), gap=0.1)
 
 
 @pytest.mark.parametrize("loss", LOSSES)

@@ -33,13 +33,16 @@ from gapsvm.solvers.base import warmed
 from gapsvm.solvers.bundle.bundle import Bundle
 from gapsvm.solvers.bundle.proximal import ProximalBundle
 from gapsvm.solvers.loop import solve
+from gapsvm.solvers.sdca.pairs import PairSDCA
 from gapsvm.solvers.subgradient.solver import Subgradient
 from gapsvm.solvers.trace import Result, Status
 from gapsvm.system.cores import at_most_cores
 from gapsvm.training.progress import ProgressBar
 
+_PAIRS_A_DOCUMENT = 10
+"""As long as there are no more, "auto" lists all pairs."""
 _METHODS: dict[str, Callable[[], Any]] = {
-    "auto": Bundle,
+    "sdca": PairSDCA,
     "bundle": Bundle,
     "proximal-bundle": ProximalBundle,
     "pegasos": partial(Subgradient, sampler="permutation"),
@@ -80,9 +83,11 @@ class RankSVC(BaseEstimator):
         argument.
     tol : float
         Certified gap to reach, relative to the objective at w = 0.
-    method : "auto", "bundle", "proximal-bundle", "pegasos", "proximal" or a solver
-        "auto" is "bundle".  "pegasos" and "proximal" step query by query: small steps that do not
-        grow with the data, and a coarse gap.
+    method : "auto", "sdca", "bundle", "proximal-bundle", "pegasos", "proximal" or a solver
+        "sdca" lists all pairs, as rows of their own, for loss "pairs".  "auto" is "sdca" where
+        there are ten times as many pairs as documents at most, else "bundle".  "pegasos" and
+        "proximal" step query by query: small steps that do not grow with the data, and a coarse
+        gap.
     max_iter : int
         Looks at all documents, at most.
     time_limit : float, optional
@@ -92,7 +97,7 @@ class RankSVC(BaseEstimator):
     n_jobs : int, optional
         Threads; -1 for all cores.
     random_state : int, RandomState or None
-        The order of the queries, for "pegasos" and "proximal"; a bundle draws nothing.
+        The order of pairs ("sdca") or queries ("pegasos", "proximal"); a bundle draws nothing.
     verbose : int
         Draw progress.
     callbacks : callable or list of callables
@@ -116,7 +121,7 @@ class RankSVC(BaseEstimator):
         "truncation": [Interval(Integral, 1, None, closed="left"), None],
         "qid_column": [Interval(Integral, 0, None, closed="left"), None],
         "tol": [Interval(Real, 0, None, closed="left")],
-        "method": [StrOptions(set(_METHODS)), HasMethods(["init", "advance", "iterate"])],
+        "method": [StrOptions({"auto", *_METHODS}), HasMethods(["init", "advance", "iterate"])],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "time_limit": [Interval(Real, 0, None, closed="left"), None],
         "warm_start": ["boolean"],
@@ -203,7 +208,9 @@ class RankSVC(BaseEstimator):
             backend=backend,
         )
         self._set_fitted(problem, self._solved(problem, backend))
-        self.copy_note_ = joined_notes(note, problem.rows.note)
+        listed = f"{problem.n_pairs:,} differences of rows were listed"
+        notes = note, problem.rows.note, listed if self.method_ == "sdca" else None
+        self.copy_note_ = joined_notes(*notes)
         return self
 
     def _lam(self, qid: Any, n: int, query_weight: Any) -> float:
@@ -227,7 +234,7 @@ class RankSVC(BaseEstimator):
         return at_most_cores(int(effective_n_jobs(self.n_jobs)))
 
     def _solved(self, problem: RankingProblem, backend: Any) -> Result:
-        solver = _METHODS[self.method]() if isinstance(self.method, str) else self.method
+        solver = _METHODS[self._method_name(problem)]() if self._is_named else self.method
         first = self._warm_start(problem) if self.warm_start else None
         callbacks = [self.callbacks] if callable(self.callbacks) else list(self.callbacks or ())
         with ProgressBar(type(self).__name__, shown=bool(self.verbose)) as bar:
@@ -242,6 +249,17 @@ class RankSVC(BaseEstimator):
                 seed=seed_of(self.random_state),
                 first=first,
             )
+
+    @property
+    def _is_named(self) -> bool:
+        return isinstance(self.method, str)
+
+    def _method_name(self, problem: RankingProblem) -> str:
+        """What "auto" is, or the method that was named."""
+        if self.method != "auto":
+            return str(self.method)
+        few = self.loss == "pairs" and problem.n_pairs <= _PAIRS_A_DOCUMENT * problem.n_documents
+        return "sdca" if few else "bundle"
 
     def _warm_start(self, problem: RankingProblem) -> RiskIterate | None:
         """The weights of the last fit, and if it saw the same data what it proved."""
@@ -264,8 +282,8 @@ class RankSVC(BaseEstimator):
         self.n_iter_ = max(1, math.ceil(result.passes))
         self.status_ = result.status.name
         self.converged_ = result.converged
-        named = isinstance(self.method, str) and self.method != "auto"
-        self.method_ = self.method if named else type(result.solver).__name__.lower()
+        named = self._method_name(problem) if self._is_named else ""
+        self.method_ = named or type(result.solver).__name__.lower()
         self.method_note_ = ""
         self.skipped_ = problem.skipped
         if self.warm_start:

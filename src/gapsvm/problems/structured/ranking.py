@@ -22,8 +22,9 @@ import numpy as np
 
 from gapsvm.backends import Backend, get_backend
 from gapsvm.losses.ranking import discounts, gains, ideal_dcg
+from gapsvm.losses.registry import get_loss
 from gapsvm.problems.limits import check_curvature
-from gapsvm.problems.linear import check_weights
+from gapsvm.problems.linear import LinearProblem, check_weights
 from gapsvm.problems.risk import Answer, Cut, CutProblem, VectorRisk
 from gapsvm.rows.matrix import Rows, checked_rows
 from gapsvm.rows.queries import Queries, queries_of
@@ -125,10 +126,46 @@ class RankingProblem(CutProblem):
     @cached_property
     def pair_weight(self) -> Any:
         """Σ s_i s_j of each query over its pairs of different grades."""
-        total = self.queries.sums(self.weight)
+        return self._pair_mass(self.weight)
+
+    @property
+    def n_pairs(self) -> int:
+        """Pairs of documents of one query and different grades."""
+        return round(float(self._pair_mass(np.ones(self.n_documents)).sum()))
+
+    @cached_property
+    def pairs(self) -> LinearProblem:
+        """The same problem with a row x_i − x_j for each pair, in memory of their own."""
+        if self.loss != "pairs":
+            raise ValueError(f"loss {self.loss!r} is not a sum over pairs")
+        better, worse, share = [], [], []
+        for q in self.counted.tolist():
+            rows = self.queries.rows(q)
+            i, j = np.nonzero(self.y[rows][:, None] > self.y[rows])
+            better.append(rows[i])
+            worse.append(rows[j])
+            share.append(np.full(i.size, self.share[q] / self.pair_weight[q]))
+        i, j = np.concatenate(better), np.concatenate(worse)
+        X = self.rows.to_scipy()
+        differences = X[i] - X[j]
+        if self.without is not None:
+            kept = (np.arange(self.n_features) != self.without).astype(X.dtype)
+            sparse = self.rows.is_sparse
+            differences = differences.multiply(kept).tocsr() if sparse else differences * kept
+        return LinearProblem(
+            differences,
+            np.ones(i.size),
+            get_loss("hinge"),
+            self.lam,
+            sample_weight=np.concatenate(share) * self.weight[i] * self.weight[j],
+            backend=self.backend,
+        )
+
+    def _pair_mass(self, weight: Any) -> Any:
+        total = self.queries.sums(weight)
         levels = self.queries.of_row * (int(self.grade.max(initial=0)) + 1) + self.grade
         used, level = np.unique(levels, return_inverse=True)
-        mass = np.bincount(level, weights=self.weight)
+        mass = np.bincount(level, weights=weight)
         first = np.zeros(used.size, dtype=np.int64)
         first[level] = self.queries.of_row
         equals = np.bincount(first, weights=mass * mass, minlength=len(self.queries))

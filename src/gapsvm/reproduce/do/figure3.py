@@ -10,12 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from gapsvm import datasets
 from gapsvm.backends import get_backend
-from gapsvm.losses.registry import get_loss
-from gapsvm.problems.linear import LinearProblem
 from gapsvm.problems.structured.ranking import RankingProblem
 from gapsvm.reproduce import style
 from gapsvm.reproduce.do.tasks import PAPER
@@ -123,24 +120,10 @@ def problem_of(task: RankTask, bench: Bench) -> RankingProblem:
     return RankingProblem(data.X[rows], data.y[rows], data.qid[rows], task.lam)
 
 
-def all_pairs(problem: RankingProblem) -> LinearProblem:
-    """The same problem with a row x_i − x_j for each pair, for other solvers."""
-    y, X = problem.y, problem.rows.to_scipy()
-    better, worse = [], []
-    for q in range(len(problem.queries)):
-        rows = problem.queries.rows(q)
-        i, j = np.nonzero(y[rows][:, None] > y[rows])
-        better.append(rows[i])
-        worse.append(rows[j])
-    pairs = X[np.concatenate(better)] - X[np.concatenate(worse)]
-    pairs = pairs.toarray() if sp.issparse(pairs) else pairs
-    return LinearProblem(pairs, np.ones(len(pairs)), get_loss("hinge"), problem.lam)
-
-
 def measure(cell: RankCell, bench: Bench) -> list[Row]:
     """P(w_t) for each t: w_t is where the risk is asked for in iteration t; w_1 = 0."""
     problem = problem_of(replace(BY_NAME[cell.task], lam=cell.lam), bench)
-    best = bench.optimum(f"{cell.task} {cell.folds}, all pairs:{cell.lam:g}", all_pairs(problem))
+    best = bench.optimum(f"{cell.task} {cell.folds}, all pairs:{cell.lam:g}", problem.pairs)
     solver, backend = METHODS[cell.method], get_backend()
     state, rows = solver.init(problem, backend, np.random.default_rng(0)), []
     risk = problem.risk()
