@@ -107,14 +107,16 @@ def test_methods_by_name_find_one_optimum(method):
     assert found.primal_objective_ - exact.primal_objective_ <= found.dual_gap_
 
 
-def test_auto_lists_pairs_where_they_are_few():
+def test_auto_lists_pairs_where_they_are_neither_many_nor_a_few():
+    again = np.vstack([X] * 40), np.tile(Y, 40)
+    small, medium = np.arange(4800) // 10, np.arange(4800) // 480
+    listed = RankSVC(lam=0.1).fit(*again, qid=small)
+    assert listed.method_ == "sdca"
+    assert "differences of rows were listed" in listed.copy_note_
+    assert RankSVC(lam=0.1).fit(*again, qid=medium).method_ == "bundle"
     few = RankSVC(lam=0.1).fit(X, Y, qid=Q)
-    assert few.method_ == "sdca"
-    assert "differences of rows were listed" in few.copy_note_
-    many = RankSVC(lam=0.1).fit(X, Y, qid=np.zeros(120))
-    assert many.method_ == "bundle"
-    assert many.copy_note_ is None
-    assert RankSVC(lam=0.1, loss="ndcg", tol=0.1).fit(X, Y, qid=Q).method_ == "bundle"
+    assert few.method_ == "bundle"
+    assert few.copy_note_ is None
     with pytest.raises(ValueError, match="not a sum over pairs"):
         RankSVC(loss="ndcg", method="sdca").fit(X, Y, qid=Q)
 

@@ -40,7 +40,9 @@ from gapsvm.system.cores import at_most_cores
 from gapsvm.training.progress import ProgressBar
 
 _PAIRS_A_DOCUMENT = 10
-"""As long as there are no more, "auto" lists all pairs."""
+"""As long as there are no more, "auto" lists all pairs, ..."""
+_MANY_PAIRS = 10_000
+"""... but not of small problems: a bundle takes the same steps for a weight 2 and a row twice."""
 _METHODS: dict[str, Callable[[], Any]] = {
     "sdca": PairSDCA,
     "bundle": Bundle,
@@ -84,10 +86,10 @@ class RankSVC(BaseEstimator):
     tol : float
         Certified gap to reach, relative to the objective at w = 0.
     method : "auto", "sdca", "bundle", "proximal-bundle", "pegasos", "proximal" or a solver
-        "sdca" lists all pairs, as rows of their own, for loss "pairs".  "auto" is "sdca" where
-        there are ten times as many pairs as documents at most, else "bundle".  "pegasos" and
-        "proximal" step query by query: small steps that do not grow with the data, and a coarse
-        gap.
+        "sdca" lists all pairs, as rows of their own, for loss "pairs".  "auto" is "sdca" for ten
+        thousand pairs and more, ten times as many as documents at most; else "bundle".
+        "pegasos" and "proximal" step query by query: small steps that do not grow with the data,
+        and a coarse gap.
     max_iter : int
         Looks at all documents, at most.
     time_limit : float, optional
@@ -258,8 +260,9 @@ class RankSVC(BaseEstimator):
         """What "auto" is, or the method that was named."""
         if self.method != "auto":
             return str(self.method)
-        few = self.loss == "pairs" and problem.n_pairs <= _PAIRS_A_DOCUMENT * problem.n_documents
-        return "sdca" if few else "bundle"
+        most = _PAIRS_A_DOCUMENT * problem.n_documents
+        worth = self.loss == "pairs" and _MANY_PAIRS <= problem.n_pairs <= most
+        return "sdca" if worth else "bundle"
 
     def _warm_start(self, problem: RankingProblem) -> RiskIterate | None:
         """The weights of the last fit, and if it saw the same data what it proved."""

@@ -24,7 +24,7 @@ from gapsvm.solvers.bundle.cuts import Cuts
 from gapsvm.solvers.bundle.qp import solve_qp
 from gapsvm.solvers.trace import Progress
 
-_PATIENCE = 50
+PATIENCE = 50
 """Iterations that move neither bound, after which nothing more is expected."""
 _ROUNDING = 1e-15
 
@@ -162,6 +162,6 @@ def progress_of(problem: Any, state: BundleState) -> Progress:
     return Progress(
         state.evaluations * problem.n_rows,
         gap_hint=gap if math.isfinite(gap) else math.nan,
-        exhausted=state.idle >= _PATIENCE
+        exhausted=state.idle >= PATIENCE
         or (math.isfinite(gap) and gap <= _ROUNDING * abs(state.best)),
     )

@@ -19,11 +19,14 @@ import numpy as np
 from gapsvm.backends import Backend
 from gapsvm.problems.risks import risk_of
 from gapsvm.registry.storable import storable
-from gapsvm.solvers.bundle.bundle import Bundle, BundleState, begin, first_weights
+from gapsvm.solvers.bundle.bundle import PATIENCE, Bundle, BundleState, begin, first_weights
 from gapsvm.solvers.bundle.qp import solve_qp
 from gapsvm.theory.do import balanced_tau, do_theorem2_tau
 
 _GROWTH = math.sqrt(2.0)
+_IDLE = PATIENCE // 2
+"""After so many iterations that moved no bound R is asked for at the minimum of the model, as the
+standard method does, until one moves: near the optimum steps may have become too short."""
 
 
 @storable
@@ -112,6 +115,8 @@ class ProximalBundle(Bundle):
             risk, self.max_cuts, multipliers, state.evaluations
         )
         state.w = (state.centre - state.cuts.combined(state.beta)) / state.curvature
+        if state.idle >= _IDLE:
+            state.w = -state.cuts.combined(state.alpha) / lam
         return state
 
     def _choose_radius(self, state: ProximalState, lam: float) -> None:
