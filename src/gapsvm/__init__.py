@@ -48,6 +48,7 @@ _HOME = {
     "AcceleratedSDCA": "gapsvm.solvers.sdca.accelerated",
     "MiniBatchSDCA": "gapsvm.solvers.minibatch.solver",
     "WorkingSet": "gapsvm.solvers.working_set.solver",
+    "KernelNewton": "gapsvm.solvers.working_set.newton",
     "InteriorPoint": "gapsvm.solvers.newton.interior",
     "Newton": "gapsvm.solvers.newton.newton",
     "Pegasos": "gapsvm.solvers.subgradient.solver",

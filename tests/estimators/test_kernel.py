@@ -17,7 +17,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.preprocessing import scale
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from gapsvm import SVC, SVR, WorkingSet
+from gapsvm import SVC, SVR, KernelNewton, WorkingSet
 
 IRIS = load_iris(return_X_y=True)
 X = matrix(80, 5)
@@ -162,11 +162,18 @@ def test_an_indefinite_kernel_is_told():
     with pytest.warns(UserWarning, match="not positive definite"):
         fitted = SVC(kernel="precomputed").fit(-rbf_kernel(X) + 0.5, LABELS)
     assert fitted.gap_is_bound_ is False
+    many = np.tile(X, (30, 1)) + 0.01 * matrix(2400, 5)
+    for data, y in ((X, LABELS), (many, np.tile(LABELS, 30)), (X, THREE)):
+        with pytest.warns(UserWarning, match="not positive definite"):
+            fitted = SVC(kernel="sigmoid", gamma=0.5, coef0=-0.2).fit(data, y)
+        assert fitted.gap_is_bound_ is False
+        assert fitted.converged_
 
 
-@pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "smoothed_hinge"])
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "smoothed_hinge", "logistic"])
 def test_certificates_hold_for_every_problem(loss):
-    fitted = SVC(loss=loss, solver=BLOCKS, tol=1e-5).fit(X, THREE)
+    solver = KernelNewton(block_size=32, whole=0) if loss == "logistic" else BLOCKS
+    fitted = SVC(loss=loss, solver=solver, tol=1e-5).fit(X, THREE)
     assert fitted.converged_
     assert fitted.dual_gaps_.shape == (3,)
     assert fitted.dual_gap_ == fitted.dual_gaps_.max() <= 1e-5
@@ -226,7 +233,7 @@ IMPOSSIBLE = {
     "gamma, name": (SVC(gamma="scaled"), "'gamma'.*'scale'"),
     "C": (SVC(C=0.0), "'C'"),
     "probability": (SVC(probability=True), "CalibratedClassifierCV"),
-    "loss": (SVC(loss="logistic"), "'loss'.*'hinge'"),
+    "loss": (SVC(loss="log"), "'loss'.*'hinge'"),
     "svr loss": (SVR(loss="hinge"), "'loss'.*'epsilon_insensitive'"),
     "max_iter": (SVC(max_iter=0), "max_iter must be at least 1, or -1"),
     "n_jobs": (SVC(n_jobs=0), "n_jobs must not be 0"),

@@ -27,7 +27,7 @@ def test_values_are_scikit_learns(name, layout):
     K = pairwise_kernels(X, metric={"chi2": "chi2"}.get(name, name), **options)
     v = np.random.default_rng(0).normal(size=N) * (np.arange(N) % 3 == 0)
     np.testing.assert_allclose(rows.product(v), K @ v, rtol=1e-12, atol=1e-13)
-    assert rows.evaluations == 30 * N
+    assert rows.evaluations == (N * N if name == "sigmoid" else 30 * N)  # it is looked at
     np.testing.assert_allclose(rows.gram, K, rtol=1e-12, atol=1e-14)
     np.testing.assert_allclose(rows.diagonal, K.diagonal(), rtol=1e-12)
     some = np.array([5, 3, 80])

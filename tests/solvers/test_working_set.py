@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from problems import INTERIOR_LOSSES, feasible_points, matrix, targets
-from scipy.optimize import minimize
+from scipy.optimize import approx_fprime, minimize
 from sklearn.metrics.pairwise import rbf_kernel
 
 from gapsvm import Status, get_loss, solve
@@ -13,6 +13,7 @@ from gapsvm.backends import get_backend
 from gapsvm.kernels.registry import get_kernel
 from gapsvm.kernels.rows import FeatureRows, MatrixRows
 from gapsvm.problems.kernel import KernelIterate, KernelProblem
+from gapsvm.solvers.working_set.newton import KernelNewton
 from gapsvm.solvers.working_set.solver import WorkingSet
 
 BLOCKS = WorkingSet(block_size=16, whole=0)
@@ -170,6 +171,27 @@ def test_an_indefinite_kernel_ends_where_every_row_is_content():
     p = KernelProblem(rows, targets(X, "margin"), get_loss("hinge"), 1 / 40, bias="free")
     result = solve(p, WorkingSet(), gap=1e-6, max_passes=1000)
     assert result.converged
+
+
+@pytest.mark.parametrize("solver", [KernelNewton(), KernelNewton(block_size=16, whole=0)])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("bias", BIASES)
+@pytest.mark.parametrize("C", [0.1, 100.0])
+def test_the_logistic_loss(C, bias, weighted, solver):
+    """The optimum by another method, over the primal."""
+    weight = np.random.default_rng(0).uniform(0, 2, 40) if weighted else None
+    p = kernel_problem("logistic", 40, bias=bias, C=C, sample_weight=weight)
+    result = solve(p, solver, gap=1e-10 * p.primal_at_zero, max_passes=2000)
+    assert result.converged
+    assert p.loss.curve.hi >= result.solution.alpha.max()
+
+    def of(v):
+        return objective(p, v[:-1], v[-1] * (bias == "free"))
+
+    start = np.append(p.coef_of(result.solution), result.solution.bias)
+    assert of(start) == pytest.approx(result.certificate.primal, rel=1e-12)
+    gradient = approx_fprime(start, of, 1e-6)
+    assert np.abs(gradient).max() <= 4e-5  # √(2·gap·λ‖K‖)
 
 
 def test_rows_that_are_all_alike_and_rows_that_are_all_different():

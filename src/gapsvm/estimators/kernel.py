@@ -41,11 +41,14 @@ from gapsvm.problems.kernel import KernelIterate
 from gapsvm.problems.linear import check_weights
 from gapsvm.rows.matrix import copy_note, joined_notes
 from gapsvm.solvers.trace import Callback, Status
+from gapsvm.solvers.working_set.newton import KernelNewton
 from gapsvm.solvers.working_set.solver import WorkingSet
 from gapsvm.system.cores import at_most_cores
 from gapsvm.training.machines import Machine, MachineOptions, Task, train_machines
 from gapsvm.training.progress import ProgressBar
+from gapsvm.types.curves import FiveNumbers
 
+_METHODS = {WorkingSet: "working_set", KernelNewton: "newton"}
 _SHARED = 3000
 """Rows up to which all of K is computed at once for several problems."""
 _INDEFINITE = (
@@ -134,7 +137,7 @@ class _KernelMachine(CallbackSupportMixin, BaseEstimator):
             max_steps=math.inf if self.max_iter == -1 else self.max_iter,
             time_limit=self.time_limit,
             callbacks=callbacks,
-            solver=WorkingSet() if self.solver == "auto" else self.solver,
+            solver=self._chosen_solver(loss),
             threads=self._threads(),
             shrinking=bool(self.shrinking),
             seed=_seed(getattr(self, "random_state", None)),
@@ -154,6 +157,11 @@ class _KernelMachine(CallbackSupportMixin, BaseEstimator):
         if bridge is not None:
             bridge.close()
         return machines
+
+    def _chosen_solver(self, loss: Any) -> Any:
+        if self.solver != "auto":
+            return self.solver
+        return WorkingSet() if isinstance(loss.curve, FiveNumbers) else KernelNewton()
 
     def _attributes_of(
         self, X: Any, rows: KernelRows, tasks: Sequence[Task]
@@ -189,7 +197,8 @@ class _KernelMachine(CallbackSupportMixin, BaseEstimator):
         self.status_, self._ending = worst.status.name, worst.ending
         self.converged_ = worst.converged
         self.fit_status_ = 0 if self.converged_ else 1
-        self.method_ = "working_set" if self.solver == "auto" else type(self.solver).__name__
+        solver = type(results[0].solver)
+        self.method_ = _METHODS.get(solver, solver.__name__)
         self.n_kernel_evals_ = rows.evaluations + sum(m.evaluations for m in machines)
         self.gap_is_bound_ = {True: True, False: False, None: None}[rows.is_definite]
         self._steps = np.array(
@@ -374,7 +383,7 @@ default="rbf"
         Seeds a solver that draws; the default one draws nothing.
     multi_class : {"ovo", "ovr"}, default="ovo"
         The problems that are solved: for each pair of classes, or each class against all others.
-    loss : {"hinge", "squared_hinge", "smoothed_hinge"}, default="hinge"
+    loss : {"hinge", "squared_hinge", "smoothed_hinge", "logistic"}, default="hinge"
     lam : float, default=None
         λ of the mean convention; overrides C.
     fit_intercept : bool, default=True
@@ -401,7 +410,8 @@ class_weight_, shape_fit_, fit_status_ : as scikit-learn's
     gap_is_bound_ : bool or None
         Whether the kernel is positive definite, on which the proof rests: False where it is not
         (then ``dual_gap_`` says how far rows are from their conditions of optimality and no more),
-        None for a callable or a matrix of more than 2,000 rows, where that was not looked at.
+        None for a kernel that need not be (sigmoid, a callable, a matrix) where 2,000 of more rows
+        did not show that it is not.
     primal_objective_, dual_objective_ : float, or one number for each problem
     converged_ : bool;  status_ : str;  method_ : str
     n_kernel_evals_ : int
@@ -419,7 +429,7 @@ class_weight_, shape_fit_, fit_status_ : as scikit-learn's
         "decision_function_shape": [StrOptions({"ovr", "ovo"})],
         "break_ties": ["boolean"],
         "multi_class": [StrOptions({"ovr", "ovo"})],
-        "loss": [StrOptions({"hinge", "squared_hinge", "smoothed_hinge"})],
+        "loss": [StrOptions({"hinge", "squared_hinge", "smoothed_hinge", "logistic"})],
     }
 
     def __init__(

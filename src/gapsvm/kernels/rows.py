@@ -305,6 +305,8 @@ class FeatureRows(KernelRows):
         Megabytes for rows that are kept.
     weight : array, optional
         Weights of the rows, for γ = "scale".
+    like : KernelRows, optional
+        Other rows of the same kernel, whose definiteness was looked at.
     """
 
     def __init__(
@@ -315,6 +317,7 @@ class FeatureRows(KernelRows):
         backend: str | Backend = "cpu",
         cache_size: float = 200.0,
         weight: Any = None,
+        like: KernelRows | None = None,
     ) -> None:
         super().__init__(get_backend(backend), cache_size)
         self.rows: Rows = checked_rows(X, self.backend)
@@ -324,7 +327,6 @@ class FeatureRows(KernelRows):
             self.rows = _as_products_want(self.rows)
         self.n_rows, d = self.rows.shape
         self.work = self.rows.n_stored / max(1, self.n_rows) if self.of_products else 2.0 * d
-        self.is_definite = self.kernel.is_definite
         self.squares = self.rows.sq_norms
         if isinstance(self.kernel, ChiSquared) and _least(self.rows) < 0:
             raise ValueError("kernel 'chi2' needs values that are not negative, but X has some")
@@ -332,6 +334,9 @@ class FeatureRows(KernelRows):
         self.steps_in_single = not isinstance(self.kernel, Gaussian) or far <= _SINGLE_REACH
         if self.rows.is_sparse and self.of_products:
             self.tile_columns = _SPARSE_COLUMNS
+        self.is_definite = self.kernel.is_definite
+        if self.is_definite is None:
+            self.is_definite = looked_at(self) if like is None else like.is_definite
 
     def part(self, index: Any, dtype: Any) -> Part:
         return part_of(self.rows, index, dtype, spread=not self.of_products)
@@ -364,7 +369,8 @@ class FeatureRows(KernelRows):
 
     def chosen(self, index: Any) -> FeatureRows:
         rows = self.rows.taken(index)
-        return FeatureRows(rows, self.kernel, backend=self.backend, cache_size=self.cache_size)
+        how: dict[str, Any] = {"backend": self.backend, "cache_size": self.cache_size}
+        return FeatureRows(rows, self.kernel, like=self, **how)
 
 
 def _as_products_want(rows: Rows) -> Rows:
@@ -478,14 +484,7 @@ class CallableRows(KernelRows):
         if like is not None:  # it was checked there
             self.is_definite = like.is_definite
             return
-        if self.n_rows <= _CHECKED_ROWS:
-            check_matrix(self.gram)
-            self.is_definite = is_definite(self.gram)
-        else:
-            some = np.linspace(0, self.n_rows - 1, _CHECKED_ROWS).astype(np.int64)
-            matrix = self.square(some, np.float64)
-            check_matrix(matrix)
-            self.is_definite = None if is_definite(matrix) else False
+        self.is_definite = looked_at(self)
 
     def part(self, index: Any, dtype: Any) -> Part:
         rows = self.X[index]
@@ -527,6 +526,18 @@ def called(function: Callable[[Any, Any], Any], A: Any, B: Any) -> Any:
     if not np.isfinite(values).all():
         raise ValueError(f"kernel {name} gave NaN or infinity")
     return values
+
+
+def looked_at(rows: KernelRows) -> bool | None:
+    """Whether K is positive definite, after a check of up to 2,000 of its rows; where there are
+    more, these can show that it is not, but not that it is: None."""
+    if rows.n_rows <= _CHECKED_ROWS:
+        check_matrix(rows.gram)
+        return is_definite(rows.gram)
+    some = np.linspace(0, rows.n_rows - 1, _CHECKED_ROWS).astype(np.int64)
+    matrix = rows.square(some, np.float64)
+    check_matrix(matrix)
+    return None if is_definite(matrix) else False
 
 
 def check_matrix(K: Any) -> None:
