@@ -97,7 +97,9 @@ def test_weights_of_queries_and_documents():
     assert truncated.converged_
 
 
-@pytest.mark.parametrize("method", ["sdca", "bundle", "proximal-bundle", "pegasos", "proximal"])
+@pytest.mark.parametrize(
+    "method", ["pair-sdca", "bundle", "proximal-bundle", "pegasos", "proximal"]
+)
 def test_methods_by_name_find_one_optimum(method):
     exact = RankSVC(lam=0.1, tol=1e-6).fit(X, Y, qid=Q)
     found = RankSVC(lam=0.1, tol=0.03, method=method, random_state=0).fit(X, Y, qid=Q)
@@ -111,14 +113,14 @@ def test_auto_lists_pairs_where_they_are_neither_many_nor_a_few():
     again = np.vstack([X] * 40), np.tile(Y, 40)
     small, medium = np.arange(4800) // 10, np.arange(4800) // 480
     listed = RankSVC(lam=0.1).fit(*again, qid=small)
-    assert listed.method_ == "sdca"
+    assert listed.method_ == "pair-sdca"
     assert "differences of rows were listed" in listed.copy_note_
     assert RankSVC(lam=0.1).fit(*again, qid=medium).method_ == "bundle"
     few = RankSVC(lam=0.1).fit(X, Y, qid=Q)
     assert few.method_ == "bundle"
     assert few.copy_note_ is None
     with pytest.raises(ValueError, match="not a sum over pairs"):
-        RankSVC(loss="ndcg", method="sdca").fit(X, Y, qid=Q)
+        RankSVC(loss="ndcg", method="pair-sdca").fit(X, Y, qid=Q)
 
 
 def test_a_model_of_nothing_is_said_to_be_one():

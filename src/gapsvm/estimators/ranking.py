@@ -38,13 +38,10 @@ from gapsvm.solvers.subgradient.solver import Subgradient
 from gapsvm.solvers.trace import Result, Status
 from gapsvm.system.cores import at_most_cores
 from gapsvm.training.progress import ProgressBar
+from gapsvm.training.ranking import chosen_method
 
-_PAIRS_A_DOCUMENT = 10
-"""As long as there are no more, "auto" lists all pairs, ..."""
-_MANY_PAIRS = 10_000
-"""... but not of small problems: a bundle takes the same steps for a weight 2 and a row twice."""
 _METHODS: dict[str, Callable[[], Any]] = {
-    "sdca": PairSDCA,
+    "pair-sdca": PairSDCA,
     "bundle": Bundle,
     "proximal-bundle": ProximalBundle,
     "pegasos": partial(Subgradient, sampler="permutation"),
@@ -85,9 +82,9 @@ class RankSVC(BaseEstimator):
         argument.
     tol : float
         Certified gap to reach, relative to the objective at w = 0.
-    method : "auto", "sdca", "bundle", "proximal-bundle", "pegasos", "proximal" or a solver
-        "sdca" lists all pairs, as rows of their own, for loss "pairs".  "auto" is "sdca" for ten
-        thousand pairs and more, ten times as many as documents at most; else "bundle".
+    method : "auto", "pair-sdca", "bundle", "proximal-bundle", "pegasos", "proximal" or a solver
+        "pair-sdca" lists all pairs, as rows of their own, for loss "pairs".  "auto" is that for
+        ten thousand pairs and more, ten times as many as documents at most; else "bundle".
         "pegasos" and "proximal" step query by query: small steps that do not grow with the data,
         and a coarse gap.
     max_iter : int
@@ -99,7 +96,7 @@ class RankSVC(BaseEstimator):
     n_jobs : int, optional
         Threads; -1 for all cores.
     random_state : int, RandomState or None
-        The order of pairs ("sdca") or queries ("pegasos", "proximal"); a bundle draws nothing.
+        The order of pairs ("pair-sdca") or queries ("pegasos", "proximal"); a bundle draws nothing.
     verbose : int
         Draw progress.
     callbacks : callable or list of callables
@@ -211,7 +208,7 @@ class RankSVC(BaseEstimator):
         )
         self._set_fitted(problem, self._solved(problem, backend))
         listed = f"{problem.n_pairs:,} differences of rows were listed"
-        notes = note, problem.rows.note, listed if self.method_ == "sdca" else None
+        notes = note, problem.rows.note, listed if self.method_ == "pair-sdca" else None
         self.copy_note_ = joined_notes(*notes)
         return self
 
@@ -258,11 +255,7 @@ class RankSVC(BaseEstimator):
 
     def _method_name(self, problem: RankingProblem) -> str:
         """What "auto" is, or the method that was named."""
-        if self.method != "auto":
-            return str(self.method)
-        most = _PAIRS_A_DOCUMENT * problem.n_documents
-        worth = self.loss == "pairs" and _MANY_PAIRS <= problem.n_pairs <= most
-        return "sdca" if worth else "bundle"
+        return chosen_method(problem) if self.method == "auto" else str(self.method)
 
     def _warm_start(self, problem: RankingProblem) -> RiskIterate | None:
         """The weights of the last fit, and if it saw the same data what it proved."""
