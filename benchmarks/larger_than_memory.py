@@ -1,5 +1,5 @@
 """A file four times larger than the memory a process may have, through ``convert`` and ``fit``,
-and through ``fit --stream`` as it is.
+and through ``stream`` as it is.
 
     python benchmarks/larger_than_memory.py [--limit-mb 400] [--folder DIR]
 
@@ -47,7 +47,7 @@ def main() -> None:
     run(limit, "convert", str(text), str(folder))
     run(limit, "fit", str(folder), "--lam", "1e-4", "--bias", "none", "--gap", "1e-3")
     shutil.rmtree(folder)
-    run(limit, "fit", str(text), "--stream", "--lam", "1e-4", "--bias", "none", "--classes", "1,-1")
+    run(limit, "stream", str(text), "--lam", "1e-4", "--bias", "none", "--classes", "1,-1")
     text.unlink()
 
 

@@ -21,7 +21,7 @@ sys.path[0] = str(Path(__file__).parents[1])
 
 from benchmarks.common import geometric_mean, versions
 from benchmarks.peer_cases import LINEAR, TABLES, PeerCase
-from gapsvm.training.train import _INTERIOR_WIDTH
+from gapsvm.solvers.newton.normal_equations import _WIDEST
 
 METHODS = ("auto", "sdca", "accelerated", "interior")
 PATIENCE = 3.0
@@ -38,7 +38,7 @@ def seconds(case: PeerCase, X: Any, y: Any, target: float, method: str, limit: f
 
 def row(case: PeerCase, target: float, rounds: int) -> float:
     X, y = case.load()
-    methods = [m for m in METHODS if m != "interior" or min(X.shape) <= _INTERIOR_WIDTH]
+    methods = [m for m in METHODS if m != "interior" or min(X.shape) <= _WIDEST]
     best = dict.fromkeys(METHODS, math.inf)
     for turn in range(rounds + 1):  # the first one compiles
         for method in methods:

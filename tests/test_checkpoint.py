@@ -34,7 +34,8 @@ from gapsvm.training.checkpoint import (
     save_checkpoint,
     save_tree,
 )
-from gapsvm.training.train import Fit, Options, Training, train, train_all
+from gapsvm.training.several import Standing, train_several
+from gapsvm.training.train import Fit, Options, Training, train
 
 SOLVERS = {
     "sdca": SDCA(),
@@ -129,10 +130,18 @@ def test_a_checkpoint_at_any_moment(tmp_path, name):
 def trained(standing=None, save=None, **options):
     X = matrix(60, 5)
     ys = [targets(X, "margin", seed) for seed in range(3)]
-    options = Options(**{"method": "sdca", "tol": 1e-3, "seed": 3, **options})
+    options = Options(**{"method": "sdca", "tol": 1e-3, "seed": 3, "threads": 2, **options})
     loss = problem("hinge").loss
-    fits, _ = train_all(X, ys, loss, 0.01, options, threads=2, standing=standing, save=save)
-    return fits
+
+    class Problems:
+        def __len__(self):
+            return 3
+
+        def problem(self, k):
+            return LinearProblem(X, ys[k], loss, 0.01)
+
+    standing = None if standing is None else Standing(standing, save)
+    return train_several(Problems(), options, standing=standing)
 
 
 def weights(fits):
@@ -190,7 +199,7 @@ def test_the_time_is_shared_by_those_that_are_not_finished(monkeypatch):
         limits.append(options.time_limit)
         return train(p, options, **more)
 
-    monkeypatch.setattr("gapsvm.training.train.train", noted)
+    monkeypatch.setattr("gapsvm.training.several.train", noted)
     trained(standing, lambda: None, time_limit=1000.0)
     assert limits == [pytest.approx(1000.0, abs=50.0)]
     limits.clear()

@@ -12,6 +12,7 @@ from gapsvm import (
     LinearProblem,
     LinearSVC,
     LinearSVR,
+    MiniBatchSDCA,
     MulticlassProblem,
     OnlineSVC,
     OnlineSVR,
@@ -23,7 +24,8 @@ from gapsvm import (
 )
 from gapsvm.losses.best_bias import Part, best_bias
 from gapsvm.losses.registry import LOSSES
-from gapsvm.training.train import Options, plan, train
+from gapsvm.training.plan import plan
+from gapsvm.training.train import Options, train
 
 X = matrix(20, 3)
 Y = targets(X, "margin")
@@ -64,8 +66,8 @@ def test_targets_of_any_size(name):
         (LinearSVC(lam=1e308), f"lam = 1e.308 {LARGE}.*lower lam"),
         (LinearSVC(C=1e308), f"C = 1e.308 {LARGE}: lam = 1/.*lower C"),
         (LinearSVC(C=1e-320), f"C = 1e-320 {SMALL}: lam = 1/.*raise C"),
-        (LinearSVC(radius=1e-300), "radius must lie between 1e-150 and 1e.150"),
-        (LinearSVC(radius=1e200), "radius must lie between 1e-150 and 1e.150"),
+        (LinearSVC(method="proximal(radius=1e-300)"), "radius must lie between 1e-150 and 1e.150"),
+        (LinearSVC(method="proximal(radius=1e200)"), "radius must lie between 1e-150 and 1e.150"),
         (LinearSVC(penalize_intercept=True, intercept_scaling=1e200), "intercept_scaling must lie"),
         (LinearSVC(penalize_intercept=True, intercept_scaling=1e-200), "intercept_scaling must"),
         (LinearSVC(class_weight={1: -1.0}), "class_weight of class 1.* is -1.0"),
@@ -77,7 +79,7 @@ def test_targets_of_any_size(name):
         (LinearSVC(C=1e308, **JOINT), f"C = 1e.308 {LARGE}"),
         (LinearSVR(lam=1e-320), f"lam = 1e-320 {SMALL}"),
         (LinearSVR(C=1e308), f"C = 1e.308 {LARGE}"),
-        (LinearSVR(radius=1e-300), "radius must lie between"),
+        (LinearSVR(method="proximal(radius=1e-300)"), "radius must lie between"),
         (LinearSVR(intercept_scaling=1e200), "intercept_scaling must lie between"),
         (OnlineSVC(lam=1e-320), f"lam = 1e-320 {SMALL}"),
         (OnlineSVR(lam=1e-320), f"lam = 1e-320 {SMALL}"),
@@ -215,15 +217,16 @@ def test_the_promised_tail_is_the_later_half():
 
 @pytest.mark.parametrize(("n", "d"), [(60, 4), (3000, 12), (300, 900)])
 @pytest.mark.parametrize("lam", [1e-6, 1e-1])
-def test_automatic_batches_are_the_default_method(n, d, lam):
-    """It never loses: nothing is done that the default does not do."""
+def test_batches_are_taken_only_where_they_are_asked_for(n, d, lam):
+    """On one machine they take more passes and save nothing."""
     p = LinearProblem(matrix(n, d), targets(matrix(n, d), "margin"), get_loss("hinge"), lam)
-    assert plan(p, Options(batch_size="auto")) == plan(p, Options())
+    (stage,) = plan(p, "minibatch", Options().foreseen)
+    assert stage.solver == MiniBatchSDCA()
+    default = plan(p, "auto", Options().foreseen)
+    assert not any(isinstance(stage.solver, MiniBatchSDCA) for stage in default)
 
 
 def test_automatic_batches_say_so():
-    model = LinearSVC(lam=0.01, batch_size="auto").fit(X, Y)
-    assert "rows step one at a time" in model.method_note_
     assert LinearSVC(lam=0.01).fit(X, Y).method_note_ == ""
-    batches = LinearSVC(lam=0.01, batch_size="auto", rule="aggressive").fit(X, Y)
+    batches = LinearSVC(lam=0.01, method="minibatch(rule=aggressive)").fit(X, Y)
     assert "the largest b with β_b ≤ 2" in batches.method_note_

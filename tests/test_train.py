@@ -6,8 +6,14 @@ import numpy as np
 import pytest
 from problems import LOSS_NAMES, matrix, problem, targets
 
-from gapsvm import InteriorPoint, LinearProblem, Status, get_loss, solve
-from gapsvm.training.train import METHODS, Options, plan, train, train_all
+from gapsvm import METHODS, InteriorPoint, LinearProblem, Status, get_loss, solve
+from gapsvm.backends import get_backend
+from gapsvm.rows.matrix import checked_rows
+from gapsvm.training.plan import plan
+from gapsvm.training.several import train_several
+from gapsvm.training.train import Options, train
+
+FORESEEN = Options().foreseen
 
 
 def wide(loss="hinge", lam=1e-3):
@@ -28,7 +34,7 @@ def wide(loss="hinge", lam=1e-3):
     ],
 )
 def test_plans_of_small_problems(method, loss, first):
-    stages = plan(problem(loss), Options(method))
+    stages = plan(problem(loss), method, FORESEEN)
     assert stages[0].method == first
     assert len(stages) == 1
 
@@ -36,14 +42,14 @@ def test_plans_of_small_problems(method, loss, first):
 @pytest.mark.parametrize("loss", ["hinge", "logistic"])
 @pytest.mark.parametrize(("lam", "first"), [(1.0, "sdca"), (1e-9, "accelerated")])
 def test_the_plan_of_a_large_problem_changes_method(lam, first, loss):
-    stages = plan(wide(loss, lam), Options())
+    stages = plan(wide(loss, lam), "auto", FORESEEN)
     assert [stage.method for stage in stages] == [first, "interior"]
     assert stages[0].max_passes < np.inf
 
 
 def test_unknown_method_lists_the_known_ones():
     with pytest.raises(ValueError, match="unknown method 'magic'") as error:
-        plan(problem("hinge"), Options("magic"))
+        plan(problem("hinge"), "magic", FORESEEN)
     assert all(method in str(error.value) for method in METHODS)
 
 
@@ -80,13 +86,25 @@ def test_a_callback_stops_all_stages():
     assert fit.result.status is Status.STOPPED_BY_CALLBACK
 
 
+class Several:
+    """A problem for each target over the same rows."""
+
+    def __init__(self, X, ys, lam):
+        self.rows, self.ys, self.lam = checked_rows(X, get_backend()), ys, lam
+
+    def __len__(self):
+        return len(self.ys)
+
+    def problem(self, k):
+        return LinearProblem(self.rows, self.ys[k], get_loss("hinge"), self.lam, bias="free")
+
+
 def test_one_problem_per_target_over_the_same_rows():
     X = matrix(60, 5, layout="csr")
     ys = [targets(X, "margin", seed) for seed in range(4)]
-    fits, rows = train_all(
-        X, ys, get_loss("hinge"), 0.05, Options(tol=1e-9), bias="free", threads=3
-    )
-    assert np.shares_memory(rows.view.data, X.data)
+    problems = Several(X, ys, 0.05)
+    fits = train_several(problems, Options(tol=1e-9, threads=3))
+    assert np.shares_memory(problems.rows.view.data, X.data)
     for y, fit in zip(ys, fits):
         p = LinearProblem(X, y, get_loss("hinge"), 0.05, bias="free")
         best = solve(p, InteriorPoint(), gap=1e-10)
@@ -98,5 +116,5 @@ def test_targets_get_seeds_of_their_own():
     X = matrix(60, 5)
     y = targets(X, "margin")
     options = Options(method="sdca", tol=0.3, seed=1)
-    (a, b), _ = train_all(X, [y, y], get_loss("hinge"), 0.01, options)
+    a, b = train_several(Several(X, [y, y], 0.01), options)
     assert not np.array_equal(a.solution.w, b.solution.w)

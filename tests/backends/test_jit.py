@@ -99,8 +99,8 @@ import numpy as np
 from gapsvm import LinearSVC
 X = np.random.default_rng(0).normal(size=(50, 4))
 warnings.simplefilter("ignore")
-for settings in ({"method": "pegasos"}, {"batch_size": 4, "rule": "aggressive"}, {}):
-    LinearSVC(**settings, max_iter=2).fit(X, np.where(X[:, 0] > 0, 1, -1))
+for method in ("pegasos", "minibatch(rule=aggressive, batch_size=4)", "auto"):
+    LinearSVC(method=method, max_iter=2).fit(X, np.where(X[:, 0] > 0, 1, -1))
 print(*names)
 """
 
@@ -118,8 +118,8 @@ from gapsvm import LinearSVC
 from gapsvm.backends.numba import minibatch, sdca, subgradient
 X = np.random.default_rng(0).normal(size=(50, 4))
 warnings.simplefilter("ignore")
-for settings in ({"method": "pegasos"}, {"batch_size": 4}, {"method": "sdca"}):
-    LinearSVC(**settings, max_iter=2).fit(X, np.where(X[:, 0] > 0, 1, -1))
+for method in ("pegasos", "minibatch(batch_size=4)", "sdca"):
+    LinearSVC(method=method, max_iter=2).fit(X, np.where(X[:, 0] > 0, 1, -1))
 for kernel in (subgradient.subgradient_loop, minibatch.minibatch_loop, sdca.sdca_steps):
     print(*("NRT_" in code for code in kernel.inspect_llvm().values()))
 """

@@ -29,9 +29,9 @@ def interrupt(*arguments: Any, **options: Any) -> Any:
     [
         "typer.main.get_command",  # programs are loaded
         "gapsvm.cli.fit.load_data",
-        "gapsvm.training.train.checked_rows",
+        "gapsvm.training.fitting.checked_rows",
         "gapsvm.training.train.get_backend",  # kernels are loaded
-        "gapsvm.training.train.LinearProblem",
+        "gapsvm.training.fitting.LinearProblem",
     ],
 )
 def test_ctrl_c_before_the_fit_is_one_sentence_and_code_130(

@@ -12,7 +12,7 @@ import gapsvm
 import gapsvm.cli
 from gapsvm.system import memory
 
-COMMANDS = [("fit",), ("inspect",), ("path", "--lam", "1"), ("fit", "--stream")]
+COMMANDS = [("fit",), ("inspect",), ("path", "--lam", "1"), ("stream",)]
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)

@@ -79,11 +79,11 @@ def test_classification_equals_the_estimator(loss: str, fitted: Any, two_classes
 
 @pytest.mark.parametrize("loss", RESPONSE)
 def test_regression_equals_the_estimator(loss: str, fitted: Any, responses: Path) -> None:
-    tube = ("--epsilon", "0.2") if "epsilon" in loss else ()
-    options = ("--loss", loss, "--gap", "1e-7", "--dtype", "float64", *tube)
+    loss += "(epsilon=0.2)" if "epsilon" in loss else ""
+    options = ("--loss", loss, "--gap", "1e-7", "--dtype", "float64")
     summary, model = fitted(responses, *options)
     X, y, _ = gapsvm.read_svmlight(responses)
-    svr = gapsvm.LinearSVR(loss=loss, epsilon=0.2, tol=1e-7).fit(X, y)
+    svr = gapsvm.LinearSVR(loss=loss, tol=1e-7).fit(X, y)
     difference = summary["primal"][0] - svr.primal_objective_
     assert -svr.dual_gap_ - ROUNDING <= difference <= summary["gap"] + ROUNDING
     assert model.classes is None
@@ -140,8 +140,8 @@ def test_bias(fitted: Any, two_classes: Path) -> None:
 def test_a_large_bias_scale_frees_the_intercept(fitted: Any, two_classes: Path) -> None:
     tight = ("--gap", "1e-8", "--dtype", "float64")
     free, _ = fitted(two_classes, *tight)
-    small, _ = fitted(two_classes, "--bias", "penalized", "--bias-scale", "0.1", *tight)
-    large, _ = fitted(two_classes, "--bias", "penalized", "--bias-scale", "100", *tight)
+    small, _ = fitted(two_classes, "--bias", "penalized(scale=0.1)", *tight)
+    large, _ = fitted(two_classes, "--bias", "penalized(scale=100)", *tight)
     assert small["primal"][0] > large["primal"][0]
     assert large["primal"][0] == pytest.approx(free["primal"][0], rel=1e-4)
 

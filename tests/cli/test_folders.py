@@ -22,7 +22,7 @@ def damaged(run: Command, two_classes: Path, tmp_path: Path) -> Path:
 
 COMMANDS = {
     "fit": lambda data, model: ("fit", data),
-    "stream": lambda data, model: ("fit", data, "--stream"),
+    "stream": lambda data, model: ("stream", data),
     "inspect": lambda data, model: ("inspect", data),
     "path": lambda data, model: ("path", data, "--n-lams", 1),
     "predict": lambda data, model: ("predict", model, data),

@@ -11,18 +11,10 @@ from commands import Command
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ("--epsilon 0.1", "--epsilon is for the losses with epsilon in their names, not hinge"),
-        ("--epsilon 0.1 --loss huber", "not huber"),
-        ("--bias-scale 1", "--bias-scale is for --bias penalized, not free"),
-        ("--bias-scale 2 --bias none", "--bias-scale is for --bias penalized, not none"),
-        ("--bias-step gradient --bias none", "--bias-step is for --bias free"),
         ("--checkpoint-every 5", "--checkpoint-every needs --checkpoint"),
-        ("--inertia 0.9 --method sdca", "--inertia is for --rule aggressive, not safe"),
-        ("--sweeps 2 --method sdca --batch-size 4", "--sweeps is for --rule exact, not safe"),
-        ("--sigma2 0.1 --rule naive --batch-size 4", "--sigma2 is for --rule safe and aggressive"),
-        ("--stream --epsilon 1", "--epsilon is for the losses with epsilon"),
-        ("--stream --bias-scale 2", "--bias-scale is for --bias penalized"),
-        ("--stream --inertia 0.9", "--stream does not go with --inertia"),
+        ("--bias none(scale=2)", "only penalized has a parameter"),
+        ("--loss huber(epsilon=1)", "'huber' has no parameter 'epsilon'"),
+        ("--method minibatch(inertia=0.9)", "inertia is for rule 'aggressive'"),
     ],
 )
 def test_options_of_fit(
@@ -40,7 +32,7 @@ def test_options_of_fit_by_the_kind_of_data(
     assert run("convert", two_classes, folder).code == 0
     table.write_text("a,y\n1,0\n2,1\n")
     assert "--dtype is for text" in fails("fit", folder, "--dtype", "float64")
-    assert "--dtype is for text" in fails("fit", folder, "--stream", "--dtype", "float64")
+    assert "--dtype is for text" in fails("stream", folder, "--dtype", "float64")
     assert "--n-features is for svmlight text" in fails("fit", table, "--n-features", "1")
 
 
@@ -60,7 +52,5 @@ def test_options_of_other_commands(
 
 def test_options_that_do_something(run: Command, responses: Path, tmp_path: Path) -> None:
     every = ("--checkpoint", tmp_path / "state", "--checkpoint-every", "9")
-    loss = ("--loss", "epsilon_insensitive", "--epsilon", "0.1")
-    assert (
-        run("fit", responses, *loss, *every, "--bias", "penalized", "--bias-scale", "2").code == 0
-    )
+    loss = ("--loss", "epsilon_insensitive(epsilon=0.1)")
+    assert run("fit", responses, *loss, *every, "--bias", "penalized(scale=2)").code == 0

@@ -1,4 +1,4 @@
-"""``gapsvm fit --stream``: the same model as ``OnlineSVC``, from files of any size."""
+"""``gapsvm stream``: the same model as ``OnlineSVC``, from files of any size."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ finally:
 
 @pytest.fixture
 def streamed(run: Command, tmp_path: Path) -> Any:
-    """Fits with ``--stream --json`` and gives the summary and the model."""
+    """Fits with ``stream --json`` and gives the summary and the model."""
 
     def fit(data: Path, *options: Any, code: int = 0) -> Any:
         path = tmp_path / "streamed.safetensors"
-        outcome = run("fit", data, "--stream", "--json", "--model", path, *options)
+        outcome = run("stream", data, "--json", "--model", path, *options)
         assert outcome.code == code, outcome.err
         return json.loads(outcome.out), read_model(path)
 
@@ -45,13 +45,13 @@ def streamed(run: Command, tmp_path: Path) -> Any:
 
 def test_the_table(run: Command, two_classes: Path, tmp_path: Path) -> None:
     model = tmp_path / "model.safetensors"
-    code, out, err = run("fit", two_classes, "--stream", "--model", model)
+    code, out, err = run("stream", two_classes, "--model", model)
     assert code == 0
     assert err == ""
     for word in ("240", "8 features", "first look at all labels", "error", "loss", "proximal"):
         assert word in out
     assert str(model) in out
-    declared = run("fit", two_classes, "--stream", "--classes", "1,-1").out
+    declared = run("stream", two_classes, "--classes", "1,-1").out
     assert "declared" in declared
 
 
@@ -73,7 +73,8 @@ def test_the_model_is_that_of_the_estimator(
     y = np.digitize(scores, [0.8] if kind == "two" else [-1.0, 1.5]) + 4
     path = tmp_path / "rows.svm"
     gapsvm.write_svmlight(path, X, y)
-    options = ("--batch-size", size, "--threads", threads, "--dtype", "float64", "--lam", 0.01)
+    method = f"auto(batch_size={size})"
+    options = ("--method", method, "--threads", threads, "--dtype", "float64", "--lam", 0.01)
     said, model = streamed(path, *options)
     X, y, _ = gapsvm.read_svmlight(path)
     online = gapsvm.OnlineSVC(lam=0.01, batch_size=size)
@@ -97,20 +98,21 @@ def test_rows_sorted_by_label_are_noted(run: Command, tmp_path: Path) -> None:
     lines = [f"{k // 200} 1:{k % 7}" for k in range(600)]
     for name, rows in (("sorted", lines), ("mixed", lines[::-7] + lines[::-11])):
         (tmp_path / name).write_text("\n".join(rows) + "\n")
-        code, _, err = run("fit", tmp_path / name, "--stream")
+        code, _, err = run("stream", tmp_path / name)
         assert code == 0
         assert ("200 rows in a row are of class 1" in err) == (name == "sorted")
 
 
 def test_regression(streamed: Any, responses: Path) -> None:
-    options = ("--loss", "huber", "--average", "none", "--bias", "none", "--dtype", "float64")
+    options = ("--loss", "huber", "--bias", "none", "--dtype", "float64")
+    options += ("--method", "auto(average=none)")
     said, model = streamed(responses, *options)
     X, y, _ = gapsvm.read_svmlight(responses)
     online = gapsvm.OnlineSVR(loss="huber", average=None, fit_intercept=False).partial_fit(X, y)
     np.testing.assert_allclose(model.coef[0], online.coef_, rtol=1e-12, atol=1e-14)
     assert said["progressive_error"] == pytest.approx(online.progressive_error_)
     assert said["classes"] is None
-    assert said["step_rule"] == "zhang"
+    assert said["method"] == "zhang"
 
 
 @pytest.mark.parametrize("size", [1, 7])
@@ -121,8 +123,8 @@ def test_a_folder_gives_the_same(
     folder, models = tmp_path / "rows.gsv", [tmp_path / "a", tmp_path / "b"]
     assert run("convert", three_classes, folder).code == 0
     for data, model in zip((three_classes, folder), models):
-        options = ("--model", model, "--batch-size", size, "--max-passes", 2)
-        assert run("fit", data, "--stream", *options).code == 0
+        options = ("--model", model, "--method", f"auto(batch_size={size})", "--max-passes", 2)
+        assert run("stream", data, *options).code == 0
     assert same_bits(*models)
 
 
@@ -134,8 +136,8 @@ def test_a_damaged_folder_is_refused(
     indices = np.load(folder / "indices.npy", mmap_mode="r+")
     indices[100] = 77
     indices.flush()
-    assert "indices.npy is damaged" in fails("fit", folder, "--stream")
-    assert "column index outside" in fails("fit", folder, "--stream", "--no-verify")
+    assert "indices.npy is damaged" in fails("stream", folder)
+    assert "column index outside" in fails("stream", folder, "--no-verify")
 
 
 def test_more_passes_go_on(streamed: Any, two_classes: Path) -> None:
@@ -155,8 +157,8 @@ def test_more_passes_go_on(streamed: Any, two_classes: Path) -> None:
 @pytest.mark.parametrize("average", ["none", "uniform", "tail", "decaying"])
 @pytest.mark.parametrize("method", ["pegasos", "norma", "zhang", "adaptive", "proximal"])
 def test_methods_and_averages(method: str, average: str, streamed: Any, two_classes: Path) -> None:
-    said, model = streamed(two_classes, "--method", method, "--average", average)
-    assert said["step_rule"] == model.method == method
+    said, model = streamed(two_classes, "--method", f"{method}(average={average})")
+    assert said["method"] == model.method == method
     assert np.isfinite(model.coef).all()
 
 
@@ -178,8 +180,8 @@ def test_columns_grow_and_may_start_at_zero(
 def test_a_pipe(streamed: Any, fails: Command, two_classes: Path, tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    assert "--classes" in fails("fit", pipe, "--stream")
-    assert "once" in fails("fit", pipe, "--stream", "--classes", "1,-1", "--max-passes", 2)
+    assert "--classes" in fails("stream", pipe)
+    assert "once" in fails("stream", pipe, "--classes", "1,-1", "--max-passes", 2)
     text = two_classes.read_bytes()
     writer = threading.Thread(target=lambda: pipe.write_bytes(text))
     writer.start()
@@ -191,7 +193,7 @@ def test_a_pipe(streamed: Any, fails: Command, two_classes: Path, tmp_path: Path
 
 def test_liblinear_format(run: Command, two_classes: Path, tmp_path: Path) -> None:
     model = tmp_path / "m.liblinear"
-    assert run("fit", two_classes, "--stream", "--model", model).code == 0
+    assert run("stream", two_classes, "--model", model).code == 0
     assert run("predict", model, two_classes, "--json").code == 0
 
 
@@ -208,12 +210,14 @@ def test_a_time_limit_ends_it(streamed: Any, two_classes: Path) -> None:
         (("--gap", "0.1"), "--gap"),
         (("--C", "1"), "--C"),
         (("--checkpoint", "x"), "--checkpoint"),
-        (("--rule", "safe"), "--rule"),
         (("--method", "sdca"), "subgradient method"),
-        (("--average", "random"), "tail"),
-        (("--batch-size", "auto"), "--batch-size"),
-        (("--max-passes", "1.5"), "whole passes"),
-        (("--max-passes", "0"), "whole passes"),
+        (("--method", "pegasos(rule=safe)"), "has no parameter 'rule'"),
+        (("--method", "pegasos(sampler=fixed)"), "a stream takes no sampler, but batch_size"),
+        (("--method", "auto(sampler=fixed)"), "a stream takes no sampler, but batch_size"),
+        (("--method", "pegasos(average=random)"), "tail"),
+        (("--method", "auto(batch_size=auto)"), "a whole number, not 'auto'"),
+        (("--max-passes", "1.5"), "--max-passes"),
+        (("--max-passes", "0"), "--max-passes"),
         (("--classes", "1"), "two different labels"),
         (("--classes", "1,x"), "numbers"),
         (("--classes", "1,2"), "label -1 is none of the classes"),
@@ -225,20 +229,20 @@ def test_a_time_limit_ends_it(streamed: Any, two_classes: Path) -> None:
 def test_what_makes_no_sense(
     options: tuple[str, ...], message: str, fails: Command, two_classes: Path
 ) -> None:
-    assert message in fails("fit", two_classes, "--stream", *options)
+    assert message in fails("stream", two_classes, *options)
 
 
 def test_other_faults(fails: Command, responses: Path, two_classes: Path, tmp_path: Path) -> None:
-    assert "look like a regression" in fails("fit", responses, "--stream")
-    assert "--stream" in fails("fit", two_classes, "--classes", "1,-1")
-    assert "No such file" in fails("fit", tmp_path / "none.svm", "--stream")
+    assert "look like a regression" in fails("stream", responses)
+    assert "--classes" in fails("fit", two_classes, "--classes", "1,-1")
+    assert "No such file" in fails("stream", tmp_path / "none.svm")
     table = tmp_path / "table.csv"
     table.write_text("a,b\n1,2\n")
-    assert "is a table" in fails("fit", table, "--stream")
-    assert "named twice" in fails("fit", two_classes, "--stream", "--model", two_classes)
+    assert "is a table" in fails("stream", table)
+    assert "named twice" in fails("stream", two_classes, "--model", two_classes)
     broken = tmp_path / "broken.svm"
     broken.write_text("1 1:1\n-1 1:x\n")
-    assert "line 2" in fails("fit", broken, "--stream", "--classes", "1,-1")
+    assert "line 2" in fails("stream", broken, "--classes", "1,-1")
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="memory limits as Linux has them")
@@ -253,21 +257,21 @@ def test_memory_does_not_grow_with_the_file(run: Command, tmp_path: Path) -> Non
         for _ in range(copies):
             file.write(text)
 
-    arguments = ["--stream", "--json", "--classes", "1,-1", "--threads", "1", "--batch-size", "16"]
+    arguments = ["--json", "--classes", "1,-1", "--threads", "1", "--method", "auto(batch_size=16)"]
 
     def bounded(data: Path, limit: int | None) -> tuple[int, dict[str, Any]]:
         def restrict() -> None:
             if limit is not None:
                 resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
 
-        command = [sys.executable, "-c", BOUNDED, "fit", str(data), *arguments]
+        command = [sys.executable, "-c", BOUNDED, "stream", str(data), *arguments]
         done = subprocess.run(
             command, preexec_fn=restrict, capture_output=True, text=True, check=True
         )
         said, used = done.stdout.splitlines()
         return 1024 * int(used), json.loads(said)
 
-    run("fit", small, *arguments)  # compiles, which takes memory
+    run("stream", small, *arguments)  # compiles, which takes memory
     used, _ = bounded(small, None)
     _, said = bounded(large, used + large.stat().st_size // 4)
     assert said["rows"] == 4000 * copies

@@ -20,7 +20,7 @@ from gapsvm.cli.streams import spelling
 PROGRAM = "import sys; from gapsvm.cli import main; main(sys.argv[1:])"
 COMMANDS = [
     ("fit",),
-    ("fit", "--stream"),
+    ("stream",),
     ("path", "--n-lams", "2"),
     ("inspect",),
     ("fit", "--help"),
@@ -91,7 +91,7 @@ def test_encodings_without_greek_letters(
         assert found.stdout.isascii()
     if command == ("fit",):
         assert f"240 rows {'x' if encoding == 'ascii' else '×'} 8 features" in found.stdout
-    if "--stream" in command:
+    if "stream" in command:
         assert "sigma" in found.stdout
         assert "lambda = 0.0001" in found.stdout
 
@@ -225,7 +225,7 @@ def test_a_closed_standard_output(model: Path, two_classes: Path, tmp_path: Path
         ("path", two_classes),
         ("inspect", two_classes),
         ("fit", two_classes),
-        ("fit", two_classes, "--stream"),
+        ("stream", two_classes),
         ("data",),
     ):
         found = ended(*command, redirect=">&-")
@@ -274,7 +274,7 @@ def test_no_bar_without_a_terminal(
     slow = ("--method", "pegasos", "--gap", "0", "--max-passes", "1e9", "--time-limit", "1.5")
     found = ended("fit", two_classes, *slow, **forced)
     assert (found.returncode, found.stderr) == (2, "")
-    found = ended("fit", two_classes, "--stream", **forced)
+    found = ended("stream", two_classes, **forced)
     assert (found.returncode, found.stderr) == (0, "")
     found = ended("inspect", two_classes, **forced)
     assert (found.returncode, found.stderr) == (0, "")

@@ -226,15 +226,14 @@ def test_nothing_is_copied(tmp_path):
 
 
 def test_a_fit_from_a_folder_is_the_fit_from_the_text(tmp_path):
-    from gapsvm.losses.registry import get_loss
-    from gapsvm.training.train import Options, train_all
+    from gapsvm import LinearProblem, get_loss, solve
 
     text = random_text()
     convert(text, tmp_path / "a", dtype=np.float64)
     fits = []
     for X, y in (open_folder(tmp_path / "a")[:2], read_svmlight(text)[:2]):
         target = np.where(y == 1, 1.0, -1.0)
-        fits.append(train_all(X, [target], get_loss("hinge"), 0.01, Options(method="sdca"))[0][0])
+        fits.append(solve(LinearProblem(X, target, get_loss("hinge"), 0.01), "sdca"))
     assert fits[0].solution.w.tobytes() == fits[1].solution.w.tobytes()
 
 

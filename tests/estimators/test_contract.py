@@ -49,12 +49,9 @@ LOOSE = {"method": "sdca", "tol": 0.3, "random_state": 0}
 SHARED = {
     "dual": ({"loss": "smooth", "tol": 0.9, "C": 1e-3}, False, "method_"),
     "method": ({}, "sdca", "method_"),
-    "batch_size": (LOOSE, 4, "coef_"),
-    "rule": ({**LOOSE, "batch_size": 4}, "naive", "coef_"),
     "tol": ({"method": "sdca", "random_state": 0}, 1e-7, "dual_gap_"),
     "C": ({}, 0.01, "coef_"),
     "lam": ({}, 1.0, "coef_"),
-    "radius": ({}, 0.1, "coef_"),
     "fit_intercept": ({}, False, "intercept_"),
     "penalize_intercept": ({"C": 0.01}, True, "intercept_"),
     "intercept_scaling": ({"penalize_intercept": True}, 7.0, "intercept_"),

@@ -23,10 +23,12 @@ METHODS = ("auto", "sdca", "interior", "pegasos")
 
 IMPOSSIBLE = {
     "penalty": (LinearSVC(penalty="l1"), r"'penalty'.*\{'l2'\}"),
-    "loss": (LinearSVC(loss="hingee"), "'loss'.*'hinge'"),
-    "svr loss": (LinearSVR(loss="hinge"), "'loss'.*'epsilon_insensitive'"),
+    "loss": (LinearSVC(loss="hingee"), "unknown loss 'hingee' .did you mean 'hinge'"),
+    "svr loss": (LinearSVR(loss="hinge"), "for classes; for numbers .* epsilon_insensitive"),
+    "svr epsilon": (LinearSVR(loss="huber", epsilon=0.2), "epsilon=0.2 changes nothing"),
+    "loss parameter": (LinearSVR(loss="huber(width=2)"), "no parameter 'width'; it takes: delta"),
     "multi_class": (LinearSVC(multi_class="ovo"), "'multi_class'.*'ovr'"),
-    "method": (LinearSVC(method="newton"), "'method'.*'sdca'"),
+    "method": (LinearSVC(method="neuton"), "unknown method .*did you mean 'newton'"),
     "C": (LinearSVC(C=0.0), "'C'.*"),
     "C negative": (LinearSVR(C=-1.0), "'C'.*"),
     "lam": (LinearSVC(lam=0.0), "'lam'.*"),
@@ -39,11 +41,11 @@ IMPOSSIBLE = {
     "callbacks": (LinearSVC(callbacks=3), "'callbacks'.*callable"),
     "dual, pegasos": (
         LinearSVC(dual=True, method="pegasos"),
-        "dual=True and method='pegasos' exclude each other; .* sdca, interior",
+        "dual=True and method='pegasos' exclude each other: that is a primal method",
     ),
     "primal, sdca": (
         LinearSVR(dual=False, method="sdca"),
-        "dual=False and method='sdca' exclude each other; .* pegasos, .*interior",
+        "dual=False and method='sdca' exclude each other: that is a dual method",
     ),
 }
 

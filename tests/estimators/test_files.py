@@ -61,9 +61,9 @@ def test_classifiers_round_trip(tmp_path, estimator):
     np.testing.assert_array_equal(back.decision_function(X), estimator.decision_function(X))
 
 
-@pytest.mark.parametrize("loss", ["epsilon_insensitive", "huber"])
+@pytest.mark.parametrize("loss", ["epsilon_insensitive(epsilon=0.1)", "huber(delta=2)"])
 def test_regression_round_trips(tmp_path, loss):
-    estimator = LinearSVR(loss=loss, epsilon=0.1).fit(X, X[:, 0] * 2 + 1)
+    estimator = LinearSVR(loss=loss).fit(X, X[:, 0] * 2 + 1)
     save_model(estimator, tmp_path / "model")
     back = load_model(tmp_path / "model")
     assert type(back) is LinearSVR

@@ -48,7 +48,7 @@ def test_the_list_says_what_there_is(command: Any) -> None:
         lines = out.splitlines()
         (at,) = [k for k, line in enumerate(lines) if line.startswith(experiment.name)]
         for word in (experiment.paper, experiment.shows, experiment.time, *experiment.data):
-            assert word in lines[at] + lines[at + 1]
+            assert word in "".join(lines[at : at + 2])
 
 
 @pytest.mark.parametrize("name", NAMES)

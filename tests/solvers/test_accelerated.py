@@ -142,8 +142,8 @@ def test_by_name():
     assert fit.method == "accelerated"
     assert fit.result.converged
     assert train(p, Options(AcceleratedSDCA(), tol=1e-4)).method == "accelerated"
-    with pytest.raises(ValueError, match="not accelerated"):
-        train(p, Options("accelerated", batch_size=4))
+    with pytest.raises(ValueError, match="'accelerated' has no parameter 'batch_size'"):
+        train(p, Options("accelerated(batch_size=4)", tol=1e-4))
 
 
 def test_numbers_that_make_no_sense():

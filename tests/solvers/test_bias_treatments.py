@@ -21,8 +21,8 @@ from gapsvm import (
 )
 from gapsvm.backends import get_backend
 from gapsvm.cli import main
-from gapsvm.cli.fit import with_bias_step
 from gapsvm.training.checkpoint import fingerprint, load_checkpoint, save_checkpoint
+from gapsvm.training.methods import METHODS
 from gapsvm.types.steps import Averaging, Ball, BiasStep, StepSizes, WeightArrays
 from gapsvm.types.tables import ALPHA, SIGNED_WEIGHT, TARGET
 
@@ -259,27 +259,27 @@ def test_estimators_take_every_treatment():
         for method in (Subgradient(50, True, bias_step="batch"), OuterBias(Subgradient(4, True))):
             found = model(lam=0.05, tol=0.03, method=method, random_state=0).fit(X, target)
             np.testing.assert_allclose(found.intercept_, exact.intercept_, atol=0.3)
-        assert found.method_ == "OuterBias"
+        assert found.method_ == "outer-bias"
 
 
 @pytest.mark.parametrize(
-    ("given", "step", "solver"),
+    ("method", "solver"),
     [
-        ("auto", "gradient", "auto"),
-        (Subgradient(8), "batch", Subgradient(8, bias_step="batch")),
-        ("pegasos", "outer", OuterBias(Subgradient())),
-        ("proximal", "outer", OuterBias(Subgradient(1, True, step_rule="proximal"))),
-        ("sdca", "outer", OuterBias(SDCA())),
+        ("pegasos(batch_size=8, bias_step=batch)", Subgradient(8, bias_step="batch")),
+        ("outer-bias", OuterBias(Subgradient())),
+        ("outer-bias(inner=proximal)", OuterBias(Subgradient(1, True, step_rule="proximal"))),
+        ("outer-bias(inner=sdca, passes=3)", OuterBias(SDCA(), 3)),
+        ("outer-bias(inner=pegasos(batch_size=4))", OuterBias(Subgradient(4))),
     ],
 )
-def test_the_command_line_names_every_treatment(given, step, solver):
-    assert with_bias_step(given, step, "free") == solver
+def test_every_treatment_has_a_name(method, solver):
+    assert METHODS.make(method) == solver
 
 
-@pytest.mark.parametrize("step", ["batch --batch-size 16", "outer"])
-def test_the_command_line_fits(step, tmp_path, capsys):
+@pytest.mark.parametrize("method", ["pegasos(batch_size=16, bias_step=batch)", "outer-bias"])
+def test_the_command_line_fits(method, tmp_path, capsys):
     (tmp_path / "data.svm").write_text("1 1:1 2:1\n-1 1:2\n1 2:3\n-1 1:-1\n-1 2:-2\n" * 20)
-    options = f"--method pegasos --lam 0.1 --gap 0.05 --json --bias-step {step}".split()
+    options = ["--method", method, *["--lam", "0.1", "--gap", "0.05", "--json"]]
     with pytest.raises(SystemExit) as end:
         main(["fit", str(tmp_path / "data.svm"), *options])
     assert end.value.code == 0
@@ -289,15 +289,11 @@ def test_the_command_line_fits(step, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ("--method interior --bias-step outer", "subgradient methods and sdca, not interior"),
-        ("--bias-step batch", "--bias-step batch is for the subgradient methods, not auto"),
-        ("--method sdca --bias-step batch", "is for the subgradient methods, not sdca"),
-        ("--method sdca --bias-step outer --batch-size 4", "and sdca, not sdca with mini-batches"),
-        ("--method pegasos --bias-step batch", "needs batch_size >= 2"),
-        ("--method pegasos --bias-step outer --bias none", "--bias-step is for --bias free"),
-        ("--method pegasos --bias-step outer --rule naive", "--rule is for the method sdca"),
-        ("--stream --bias-step batch", "--stream does not go with --bias-step"),
-        ("--method optimistic --bias-step outer", "'optimistic' starts it anew"),
+        ("--method=outer-bias(inner=interior)", "such as Subgradient or SDCA, not InteriorPoint"),
+        ("--method=sdca(bias_step=batch)", "'sdca' has no parameter 'bias_step'"),
+        ("--method=pegasos(bias_step=batch)", "needs batch_size >= 2"),
+        ("--method=outer-bias --bias=none", "OuterBias is for a free bias; this one is 'none'"),
+        ("--method=outer-bias(inner=optimistic)", "'optimistic' starts it anew"),
     ],
 )
 def test_options_that_cannot_act_are_refused(options, sentence, tmp_path, capsys):

@@ -99,7 +99,7 @@ def test_a_warm_start_begins_with_what_is_proved(solver):
     problem = risk_problem()
     before = solve(problem, solver, gap=1e-4, max_passes=1000)
     warm = solver.warmed(before.solution)
-    after = solve(problem, warm, gap=1e-4, max_passes=1000, first=before.solution)
+    after = solve(problem, warm, gap=1e-4, max_passes=1000, warm=before.solution)
     assert after.converged
     assert after.passes == 0
     onward = solve(problem, warm, gap=0.0, max_passes=3, evaluate_every=1)

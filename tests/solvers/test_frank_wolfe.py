@@ -48,7 +48,7 @@ def test_a_warm_start_begins_where_another_fit_ended():
     p = chains.problem(n=20)
     first = solve(p, FrankWolfe(), gap=1e-3, max_passes=500)
     solver = FrankWolfe().warmed(first.solution)
-    warm = solve(p, solver, gap=1e-3, max_passes=500, first=first.solution)
+    warm = solve(p, solver, gap=1e-3, max_passes=500, warm=first.solution)
     assert warm.passes == 0
     assert warm.converged
     state = solver.init(p, CPU, np.random.default_rng(0))

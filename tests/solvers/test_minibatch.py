@@ -294,7 +294,7 @@ def test_streams_through_long_rows(rule):
 
 def test_auto_says_why():
     p = problem("hinge", 300, 5, lam=0.01)
-    fit = train(p, Options("sdca", batch_size="auto"))
+    fit = train(p, Options("minibatch"))
     size = fit.result.checkpoint.state.batch_size
     assert fit.result.converged
     assert size >= 2
@@ -330,14 +330,14 @@ def test_batches_larger_than_the_data():
 def test_estimator_reaches_it():
     X = matrix(200, 5)
     y = targets(X, "margin")
-    for options in (
-        {"method": "sdca", "batch_size": 8, "rule": "safe"},
-        {"batch_size": 8, "rule": "aggressive"},
-        {"method": MiniBatchSDCA("aggressive", 16, staleness=1)},
+    for method in (
+        "minibatch(batch_size=8)",
+        "minibatch(rule=aggressive, batch_size=8)",
+        MiniBatchSDCA("aggressive", 16, staleness=1),
     ):
-        model = LinearSVC(lam=0.01, **options).fit(X, y)
+        model = LinearSVC(lam=0.01, method=method).fit(X, y)
         assert model.converged_
-        assert model.method_ == "sdca"
-    assert LinearSVC(lam=0.01, batch_size="auto").fit(X, y).method_note_
-    with pytest.raises(ValueError, match="batch_size is for sdca and the subgradient methods"):
-        LinearSVC(method="interior", batch_size=4).fit(X, y)
+        assert model.method_ == "minibatch"
+    assert LinearSVC(lam=0.01, method="minibatch").fit(X, y).method_note_
+    with pytest.raises(ValueError, match="'interior' has no parameter 'batch_size'"):
+        LinearSVC(method="interior(batch_size=4)").fit(X, y)

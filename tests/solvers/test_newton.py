@@ -86,5 +86,5 @@ def test_auto_is_exact_on_small_data_and_method_interior_reaches_it():
 
 
 def test_other_losses_are_refused():
-    with pytest.raises(ValueError, match="needs a smooth loss, not 'hinge'; use InteriorPoint"):
+    with pytest.raises(ValueError, match="for the logistic loss, not 'hinge'; use InteriorPoint"):
         solve(problem("hinge"), Newton(), gap=1e-3)

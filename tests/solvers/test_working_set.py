@@ -139,7 +139,7 @@ def test_rows_that_are_left_out_change_no_optimum(name, bias):
 def test_a_warm_start_at_the_optimum_stops_at_once():
     p = kernel_problem("hinge", 200)
     first = solve(p, BLOCKS, gap=1e-6).solution
-    again = solve(p, BLOCKS.warmed(first), gap=1.1e-6, first=first)
+    again = solve(p, BLOCKS.warmed(first), gap=1.1e-6, warm=first)
     assert again.passes == 0
     assert again.converged
 

@@ -38,19 +38,15 @@ def refuse_idle(context: typer.Context) -> None:
 def _fit(values: Given) -> Idle:
     from gapsvm.io.tables import is_table  # loads NumPy
 
-    loss, bias, rule = values["loss"], values["bias"], values["rule"]
     data = Path(values["data"])
-    yield "epsilon", "epsilon" in loss, f"is for the losses with epsilon in their names, not {loss}"
-    yield "bias_scale", bias == "penalized", f"is for --bias penalized, not {bias}"
-    yield "bias_step", bias == "free", f"is for --bias free; {bias} leaves nothing to choose"
     yield "checkpoint_every", values["checkpoint"] is not None, "needs --checkpoint"
-    if values["method"] in ("auto", "sdca"):  # the others know none of these, and say so
-        yield "inertia", rule == "aggressive", f"is for --rule aggressive, not {rule}"
-        yield "sweeps", rule == "exact", f"is for --rule exact, not {rule}"
-        counts_on = rule in ("safe", "aggressive") or values["batch_size"] == "auto"
-        yield "sigma2", counts_on, f"is for --rule safe and aggressive, not {rule}"
     yield "dtype", not data.is_dir(), f"is for text; {data} is a folder, which has a type"
     yield "n_features", not is_table(data), f"is for svmlight text; {data} is a table"
+
+
+def _stream(values: Given) -> Idle:
+    data = Path(values["data"])
+    yield "dtype", not data.is_dir(), f"is for text; {data} is a folder, which has a type"
 
 
 def _predict(values: Given) -> Idle:
@@ -74,6 +70,7 @@ def _reproduce(values: Given) -> Idle:
 
 _COMMANDS: dict[str, Callable[[Given], Idle]] = {
     "fit": _fit,
+    "stream": _stream,
     "predict": _predict,
     "path": _path,
     "data": _data,

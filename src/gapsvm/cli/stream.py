@@ -1,4 +1,4 @@
-"""``gapsvm fit --stream``: from a file of any size to a model, in bounded memory."""
+"""``gapsvm stream``: from a file of any size to a model, in bounded memory."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from gapsvm.cli.files import check_target, check_verify, followed, writer
-from gapsvm.cli.fit import BUDGET_ENDED, CERTIFIED, _check_liblinear
+from gapsvm.cli.fit import BUDGET_ENDED, CERTIFIED, check_liblinear
 from gapsvm.cli.output import (
     Cell,
     Exact,
@@ -26,40 +26,23 @@ from gapsvm.cli.output import (
     say,
     show_facts,
 )
+from gapsvm.cli.specs import bias_of
 from gapsvm.io.folder import open_folder
 from gapsvm.io.svmlight import SvmlightReader
 from gapsvm.io.tables import is_table
 from gapsvm.losses.registry import get_loss
 from gapsvm.models.liblinear import write_liblinear
 from gapsvm.models.linear import LinearModel
-from gapsvm.problems.linear import Bias
 from gapsvm.solvers.loop import deferred_interrupt
 from gapsvm.system.checksums import confirm
 from gapsvm.system.memory import TOO_WIDE, check_vector
 from gapsvm.training.label_runs import LabelRuns, describe_run
+from gapsvm.training.methods import name_of
 from gapsvm.training.online import OnlineLearner
 
-_LAM = 1e-4
 _VALUES = 1 << 20
 """Stored values of a folder that are taken at a time."""
 _MANY_CLASSES = 100_000
-REFUSED = (
-    *("gap", "C", "weights", "balanced", "seed", "trace", "checkpoint", "checkpoint_every"),
-    *(
-        "resume",
-        "label",
-        "header",
-        "rule",
-        "inertia",
-        "sigma2",
-        "form",
-        "staleness",
-        "sampler",
-        "sweeps",
-    ),
-    *("radius", "stop", "eps", "delta", "bias_step"),
-)
-"""Options of ``fit`` that mean nothing for a stream."""
 
 
 class Piece(NamedTuple):
@@ -102,21 +85,17 @@ class StreamRequest:
 
     data: Path
     model: Path | None
+    lam: float
     loss: str
-    epsilon: float
-    lam: float | None
     method: str
-    bias: Bias
-    bias_scale: float
-    batch_size: str
-    average: str | None
+    bias: str
     classes: str | None
-    max_passes: float
-    time_limit: float | None
+    max_passes: int
     threads: int
+    time_limit: float | None
     single: bool
-    n_features: int | None
     verify: bool
+    n_features: int | None
     as_json: bool
 
 
@@ -126,8 +105,7 @@ def run_stream(request: StreamRequest) -> int:
     _check(request, source)
     if request.as_json or request.model is None:
         require_output("--model FILE keeps the model, without --json")
-    parameters = {"epsilon": request.epsilon} if "epsilon" in request.loss else {}
-    loss = get_loss(request.loss, **parameters)
+    loss = get_loss(request.loss)
     classes, found = None, ""
     if loss.kind == "margin":
         found = "found by a first look at all labels"
@@ -136,16 +114,15 @@ def run_stream(request: StreamRequest) -> int:
     elif request.classes:
         raise ValueError("--classes is for classes; this loss is for regression")
     if request.model is not None and writer(request.model) is write_liblinear:
-        _check_liblinear(classes, loss)
-    learner = OnlineLearner(
+        check_liblinear(classes, loss)
+    bias, scale = bias_of(request.bias)
+    learner = OnlineLearner.by_method(
         loss,
-        _LAM if request.lam is None else request.lam,
+        request.lam,
+        request.method,
         n_classes=None if classes is None else len(classes),
-        step_rule=request.method,
-        batch_size=int(request.batch_size),
-        average=request.average,
-        bias=request.bias,
-        bias_scale=request.bias_scale,
+        bias=bias,
+        bias_scale=scale,
     )
     started = time.perf_counter()
     passes, ended = _learn(request, source, learner, classes)
@@ -161,7 +138,7 @@ def run_stream(request: StreamRequest) -> int:
         "progressive_loss": _finite(learner.progressive_loss),
         "sigma2": learner.sigma2,
         "beta": learner.beta,
-        "step_rule": str(learner.solver.step_rule),
+        "method": name_of(learner.solver),
         "passes": passes,
         "ended_early": not ended,
         "lam": learner.lam,
@@ -179,14 +156,6 @@ def run_stream(request: StreamRequest) -> int:
 
 def _check(request: StreamRequest, source: _Text | _Folder) -> None:
     """What can be known to be wrong before anything is read."""
-    if not request.batch_size.isdecimal():
-        raise ValueError("--stream needs a number for --batch-size")
-    if request.method in ("sdca", "accelerated", "interior"):
-        raise ValueError("--stream needs a subgradient method, not " + request.method)
-    if request.average == "random":
-        raise ValueError("--stream keeps the last iterate or a mean: none, uniform, tail, decaying")
-    if not request.max_passes >= 1 or not float(request.max_passes).is_integer():
-        raise ValueError(f"--stream needs whole passes, at least one, not {request.max_passes:g}")
     if source.is_pipe and request.max_passes > 1:
         raise ValueError(f"{request.data} is a pipe and can be read once: --max-passes 1")
     if source.is_pipe and request.classes is None and get_loss(request.loss).kind == "margin":
@@ -280,7 +249,7 @@ class _Folder:
 def _source(request: StreamRequest) -> _Text | _Folder:
     os.stat(request.data)
     if is_table(request.data):
-        raise ValueError(f"--stream takes svmlight text or a folder; {request.data} is a table")
+        raise ValueError(f"stream takes svmlight text or a folder; {request.data} is a table")
     return _Folder(request) if request.data.is_dir() else _Text(request)
 
 
@@ -357,7 +326,7 @@ def _learn(
         *(TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn()),
     )
     runs = None if classes is None else LabelRuns(len(classes))
-    passes = int(request.max_passes)
+    passes = request.max_passes
     with (
         progress(*columns) as bar,
         deferred_interrupt() as interrupted,
@@ -408,8 +377,8 @@ def _model(
         classes=classes,
         loss=learner.loss.name,
         lam=learner.lam,
-        bias=request.bias,
-        method=str(learner.solver.step_rule),
+        bias=learner.bias,
+        method=name_of(learner.solver),
         passes=passes,
         metadata={
             "stream": {
@@ -442,7 +411,7 @@ def _table(said: dict[str, Any], learner: OnlineLearner, found: str) -> list[lis
         *rows,
         ["error", Exact(error, f"{error:.6f}"), f"{what} for rows not yet learnt from"],
         ["loss", Exact(loss, f"{loss:.6f}"), "mean loss of these predictions"],
-        ["method", said["step_rule"], f"λ = {learner.lam:g}, {_SHOWN[solver.average]}{steps}"],
+        ["method", said["method"], f"λ = {learner.lam:g}, {_SHOWN[solver.average]}{steps}"],
         [
             "σ²",
             Exact(said["sigma2"], f"{said['sigma2']:.4g}"),

@@ -13,7 +13,7 @@ from typing import Any
 import gapsvm.losses
 from gapsvm.losses.base import Loss
 from gapsvm.losses.family import FAMILY
-from gapsvm.registry import Registry
+from gapsvm.registry import Registry, parsed
 
 LOSSES: Registry[Loss] = Registry("loss")
 
@@ -37,3 +37,18 @@ def get_loss(spec: str | Loss, **parameters: Any) -> Loss:
     if not isinstance(spec, str):
         raise TypeError(f"a loss is a name or a gapsvm.Loss, not {type(spec).__name__}")
     return LOSSES.make(spec, **parameters)
+
+
+def loss_with(spec: str | Loss, name: str, value: Any, *, unset: Any) -> Loss:
+    """The loss of a spec with one parameter given beside it; ``unset``: nobody gave one.
+
+    A value that would change nothing is refused.
+    """
+    if isinstance(spec, str):
+        base, given = parsed(spec, LOSSES.kind)
+        if name in LOSSES[base].parameters and name not in given:
+            return LOSSES.make(spec, **{name: value})
+    loss = get_loss(spec)
+    if value != unset:
+        raise ValueError(f"{name}={value!r} changes nothing: loss {spec!r} leaves none open")
+    return loss

@@ -45,6 +45,24 @@ class MulticlassIterate:
     A: Any
     try_others: bool = False
 
+    @property
+    def functions(self) -> tuple[Any, Any]:
+        """Weights and intercepts, a row a class; of two classes their difference alone."""
+        coef, intercept = self.W.T.copy(), self.bias
+        if len(coef) == 2:
+            return coef[1:] - coef[:1], intercept[1:] - intercept[:1]
+        return coef, intercept
+
+    @property
+    def dual_rows(self) -> Any:
+        """A, a row a class."""
+        return self.A.T.copy()
+
+    @property
+    def primal_part(self) -> MulticlassIterate:
+        """The same without A."""
+        return replace(self, A=None)
+
 
 class MulticlassProblem:
     """A regularised linear model of several classes over rows that are never copied.
@@ -67,6 +85,8 @@ class MulticlassProblem:
     bias_scale : float
         √ρ: value of the constant feature whose weights are the biases.
     """
+
+    default_method = "pegasos(average=tail)"
 
     def __init__(
         self,
@@ -180,6 +200,13 @@ class MulticlassProblem:
             W = points[best]
             solution = MulticlassIterate(W[:-1].copy(), self.bias_scale * W[-1], A)
             return Certificate(primal, dual, solution)
+
+    @staticmethod
+    def solution(coef: Any, intercept: Any, alpha: Any) -> MulticlassIterate:
+        """The iterate of a function a class; where there are two classes, of their difference."""
+        if len(coef) < len(alpha):
+            coef, intercept = np.outer([-0.5, 0.5], coef), np.outer([-0.5, 0.5], intercept).ravel()
+        return MulticlassIterate(np.ascontiguousarray(coef.T), intercept, alpha.T.copy())
 
     def fingerprint(self) -> dict[str, Any]:
         """What tells this problem from others; it costs next to nothing."""

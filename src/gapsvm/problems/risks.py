@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import singledispatch
 from typing import Any
 
@@ -32,7 +33,11 @@ def risk_of(problem: Any) -> Risk:
 
 @risk_of.register
 def _(problem: LinearProblem) -> Risk:
-    problem.refuse_radius("bundle")
+    if problem.radius < math.inf:
+        raise ValueError(
+            "it cannot keep w in a ball; where a radius is given use a subgradient method, such as "
+            "'proximal'"
+        )
     return LinearRisk(problem)
 
 

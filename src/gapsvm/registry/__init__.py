@@ -15,7 +15,7 @@ import difflib
 import inspect
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Generic, TypeVar
 
@@ -48,6 +48,8 @@ class Entry(Generic[T]):
         Parameters that the name stands for; nobody else may set them.
     hidden : tuple of names
         Parameters that are not a user's business.
+    defaults : mapping
+        Defaults that differ from those of the maker.
     """
 
     name: str
@@ -55,16 +57,17 @@ class Entry(Generic[T]):
     maker: Callable[..., T]
     fixed: Mapping[str, Any]
     hidden: tuple[str, ...] = ()
+    defaults: Mapping[str, Any] = field(default_factory=dict)
 
     def __call__(self, **parameters: Any) -> T:
         self.check(parameters)
-        return self.maker(**{**self.fixed, **parameters})
+        return self.maker(**{**self.fixed, **self.defaults, **parameters})
 
     @cached_property
     def parameters(self) -> dict[str, Parameter]:
         hints = hints_of(self.maker)
         return {
-            name: Parameter(name, hints.get(name, Any), found.default)
+            name: Parameter(name, hints.get(name, Any), self.defaults.get(name, found.default))
             for name, found in inspect.signature(self.maker).parameters.items()
             if name not in self.fixed and name not in self.hidden
         }
@@ -121,6 +124,7 @@ class Registry(Mapping[str, Entry[T]]):
         summary: str,
         *,
         hidden: tuple[str, ...] = (),
+        defaults: Mapping[str, Any] | None = None,
         **fixed: Any,
     ) -> Entry[T]:
         """Register ``maker`` under a name; ``fixed`` parameters are what the name stands for."""
@@ -128,7 +132,7 @@ class Registry(Mapping[str, Entry[T]]):
             raise ValueError(f"{name!r} is no name for a {self.kind}: letters, digits, _ and -")
         if name in self._entries:
             raise ValueError(f"there is a {self.kind} {name!r} already")
-        entry = Entry(name, summary, maker, fixed, hidden)
+        entry = Entry(name, summary, maker, fixed, hidden, defaults or {})
         self._entries[name] = entry
         return entry
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 import types
 import typing
@@ -20,7 +21,9 @@ _WORDS = {
 
 def hints_of(maker: Callable[..., Any]) -> dict[str, Any]:
     """The annotations of what is called, resolved; those that cannot be are left out."""
-    target = maker.__init__ if inspect.isclass(maker) else maker
+    target: Any = maker
+    if inspect.isclass(maker) and not dataclasses.is_dataclass(maker):
+        target = maker.__init__  # that of a dataclass does not know the modules of its bases
     try:
         return typing.get_type_hints(target)
     except Exception:  # a user's annotation may name anything

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
@@ -11,6 +12,9 @@ from gapsvm.backends import Backend
 from gapsvm.solvers.trace import Progress
 
 State = TypeVar("State")
+
+_WIDE, _COARSE = 1 << 19, 5e-7
+"""From so many features on, w is kept in float32 for gaps no finer than this."""
 
 
 class Solver(Protocol[State]):
@@ -44,6 +48,10 @@ class Foreseen:
     """Relative to P₀."""
     max_passes: float
 
+    def allows_float32(self, problem: Any) -> bool:
+        """Whether w is wider than caches, and float32 exact enough for it."""
+        return bool(problem.n_features >= _WIDE and self.tol >= _COARSE)
+
 
 def refusal_of(solver: Any, problem: Any) -> str:
     """What the problem lacks for the solver to work; empty if nothing."""
@@ -61,3 +69,20 @@ def warmed(solver: Any, warm: Any) -> Any:
     """The solver, told where to start if it can be."""
     begin = getattr(solver, "warmed", None)
     return begin(warm) if begin is not None and warm is not None else solver
+
+
+def refusal_of_others(problem: Any, kind: type) -> str:
+    """Why a solver for one kind of problems does not take this one; empty if it does."""
+    if isinstance(problem, kind):
+        return ""
+    return f"it is for a {kind.__name__}, not for a {type(problem).__name__}"
+
+
+def refusal_of_balls(problem: Any) -> str:
+    """Why a problem with a radius is not for methods that need w(α) to be linear in α."""
+    if problem.radius == math.inf:
+        return ""
+    return (
+        "it cannot keep w in a ball; where a radius is given use a subgradient method, such as "
+        "'proximal'"
+    )

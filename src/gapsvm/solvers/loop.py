@@ -50,24 +50,9 @@ def deferred_interrupt() -> Iterator[Callable[[], bool]]:
         signal.signal(signal.SIGINT, before)
 
 
-def solve(
-    problem: Problem[Any],
-    solver: Solver[Any],
-    *,
-    gap: float,
-    max_passes: float = 1000,
-    patience: float = math.inf,
-    time_limit: float | None = None,
-    callbacks: Sequence[Callback] = (),
-    cancelled: Callable[[], bool] | None = None,
-    backend: str | Backend = "cpu",
-    seed: int | np.random.SeedSequence | None = 0,
-    checkpoint: Checkpoint | None = None,
-    on_slice: Callable[[Checkpoint], Any] | None = None,
-    evaluate_every: float | None = None,
-    first: Any = None,
-) -> Result:
-    """Advance ``solver`` on ``problem`` until its certified gap is at most ``gap``.
+@dataclass(frozen=True)
+class Aim:
+    """What a call of the loop is to reach, within what, and who is told.
 
     Parameters
     ----------
@@ -81,6 +66,8 @@ def solve(
         Each gets the latest ``Record`` after every evaluation; a true answer stops the fit.
     cancelled : callable
         Asked between slices; true ends the fit as Ctrl-C does.  By default it is Ctrl-C itself.
+    backend, seed
+        Where the work is done, and what random orders begin with.
     checkpoint : Checkpoint, optional
         ``Result.checkpoint`` of an earlier call with the same problem and solver: go on from there.
     on_slice : callable, optional
@@ -91,6 +78,29 @@ def solve(
     first : iterate, optional
         A warm start, certified as it is before the first step: it may be all that is asked for,
         whatever the solver makes of it.
+    """
+
+    gap: float
+    max_passes: float = 1000
+    patience: float = math.inf
+    time_limit: float | None = None
+    callbacks: Sequence[Callback] = ()
+    cancelled: Callable[[], bool] | None = None
+    backend: str | Backend = "cpu"
+    seed: int | np.random.SeedSequence | None = 0
+    checkpoint: Checkpoint | None = None
+    on_slice: Callable[[Checkpoint], Any] | None = None
+    evaluate_every: float | None = None
+    first: Any = None
+
+
+def solve(problem: Problem[Any], solver: Solver[Any], **aim: Any) -> Result:
+    """``run`` with the fields of ``Aim`` as keywords."""
+    return run(problem, solver, Aim(**aim))
+
+
+def run(problem: Problem[Any], solver: Solver[Any], aim: Aim) -> Result:
+    """Advance ``solver`` on ``problem`` until its certified gap is at most ``aim.gap``.
 
     Returns
     -------
@@ -101,49 +111,22 @@ def solve(
     reason = refusal_of(solver, problem)
     if reason:
         raise ValueError(f"{type(solver).__name__} cannot solve this: {reason}")
-    backend = get_backend(backend)
-    run = checkpoint
-    if run is None:
-        state = solver.init(problem, backend, np.random.default_rng(seed))
-        run = Checkpoint(state, next_evaluation=evaluate_every or 1.0)
-    loop = _Loop(problem, solver, backend, run, gap, evaluate_every, bool(callbacks), first)
-    ends_at = math.inf if time_limit is None else time.perf_counter() + time_limit
-
-    with deferred_interrupt() if cancelled is None else nullcontext(cancelled) as interrupted:
+    backend = get_backend(aim.backend)
+    checkpoint = aim.checkpoint
+    if checkpoint is None:
+        state = solver.init(problem, backend, np.random.default_rng(aim.seed))
+        checkpoint = Checkpoint(state, next_evaluation=aim.evaluate_every or 1.0)
+    loop = _Loop(problem, solver, backend, checkpoint, aim)
+    with (
+        deferred_interrupt() if aim.cancelled is None else nullcontext(aim.cancelled)
+    ) as interrupted:
         while True:
-            status = None
-            now = solver.progress(problem, run.state)
-            if interrupted():
-                status = Status.INTERRUPTED
-            elif time.perf_counter() >= ends_at:
-                status = Status.TIME_LIMIT
-            elif loop.passes >= max_passes:
-                status = Status.MAX_PASSES
-            elif now.promised:
-                status = Status.PROMISED
-            elif now.settled:
-                status = Status.SETTLED
-            elif now.exhausted:
-                status = Status.STALLED
-            elif loop.passes_to_go() > patience:
-                status = Status.TOO_SLOW
-            elif run.trace or not (first is not None or now.gap_hint <= gap):  # else look at first
-                loop.advance(max_passes)
-                if on_slice is not None:
-                    on_slice(run)
+            status = loop.ends(interrupted)
+            if status is None and loop.may_advance():
+                loop.advance()
                 if not loop.worth_a_look():
                     continue
-            records = len(run.trace)
-            certificate = loop.certificate(in_a_hurry=status is Status.INTERRUPTED)
-            record = replace(run.trace[-1], solution=certificate.solution)
-            news = len(run.trace) > records
-            answers = [callback(record) for callback in callbacks] if news else []
-            if loop.kept.is_finite and loop.kept.gap <= gap:
-                status = Status.CONVERGED
-            elif loop.diverged:
-                status = Status.DIVERGED
-            elif status is None and any(answers):
-                status = Status.STOPPED_BY_CALLBACK
+            status = loop.look(status)
             if status is not None:
                 return loop.result(status)
 
@@ -156,32 +139,73 @@ class _Loop:
     solver: Solver[Any]
     backend: Backend
     run: Checkpoint
-    gap: float
-    evaluate_every: float | None
-    watched: bool
-    first: Any = None
-    """What to certify before the first step in place of the solver's iterate."""
+    aim: Aim
     warm: Certificate | None = None
-    """Its certificate."""
+    """The certificate of ``aim.first``."""
     latest: Certificate | None = None
     """The current iterate's, or, if that is not finite, what was kept."""
     kept: Certificate = field(default_factory=lambda: Certificate(math.inf, -math.inf))
     """The latest that is no worse than the zero model; otherwise the best that is known."""
     diverged: bool = False
+    ends_at: float = math.inf
+
+    def __post_init__(self) -> None:
+        if self.aim.time_limit is not None:
+            self.ends_at = time.perf_counter() + self.aim.time_limit
+
+    def ends(self, interrupted: Callable[[], bool]) -> Status | None:
+        """Why no further step is to be made; None if one is."""
+        now = self.solver.progress(self.problem, self.run.state)
+        if interrupted():
+            return Status.INTERRUPTED
+        if time.perf_counter() >= self.ends_at:
+            return Status.TIME_LIMIT
+        if self.passes >= self.aim.max_passes:
+            return Status.MAX_PASSES
+        if now.promised:
+            return Status.PROMISED
+        if now.settled:
+            return Status.SETTLED
+        if now.exhausted:
+            return Status.STALLED
+        return Status.TOO_SLOW if self.passes_to_go() > self.aim.patience else None
+
+    def may_advance(self) -> bool:
+        """Whether there is nothing to look at first: a warm start, or what a hint says is done."""
+        hint = self.solver.progress(self.problem, self.run.state).gap_hint
+        return bool(self.run.trace) or not (self.aim.first is not None or hint <= self.aim.gap)
+
+    def look(self, status: Status | None) -> Status | None:
+        """Certify, tell the callbacks, and say why the fit ends; None if it goes on."""
+        trace = self.run.trace
+        records = len(trace)
+        certificate = self.certificate(in_a_hurry=status is Status.INTERRUPTED)
+        record = replace(trace[-1], solution=certificate.solution)
+        news = len(trace) > records
+        answers = [callback(record) for callback in self.aim.callbacks] if news else []
+        if self.kept.is_finite and self.kept.gap <= self.aim.gap:
+            return Status.CONVERGED
+        if self.diverged:
+            return Status.DIVERGED
+        if status is None and any(answers):
+            return Status.STOPPED_BY_CALLBACK
+        return status
 
     @property
     def passes(self) -> float:
         visited = self.solver.progress(self.problem, self.run.state).rows_visited
         return float(visited / max(self.problem.n_rows, 1))
 
-    def advance(self, max_passes: float) -> None:
-        left = math.ceil((max_passes - self.passes) * self.problem.n_rows)
+    def advance(self) -> None:
+        left = math.ceil((self.aim.max_passes - self.passes) * self.problem.n_rows)
         visited = self.solver.progress(self.problem, self.run.state).rows_visited
         grain = self.problem.slice_rows - visited % self.problem.slice_rows  # a break shifts none
         budget = max(1, min(grain, left))
         before = time.perf_counter()
         self.run.state = self.solver.advance(self.problem, self.run.state, self.backend, budget)
         self.run.seconds += time.perf_counter() - before
+        if self.aim.on_slice is not None:
+            self.aim.on_slice(self.run)
 
     def passes_to_go(self) -> float:
         """As foreseen at the last milestone if the gap goes on to fall as it did since the one
@@ -196,11 +220,11 @@ class _Loop:
         if len(milestones) < 2:
             return 0.0
         (earlier, before), (later, now) = milestones[-2:]
-        if now <= self.gap:
+        if now <= self.aim.gap:
             return 0.0
-        if now >= before or self.gap <= 0:
+        if now >= before or self.aim.gap <= 0:
             return math.inf
-        return (later - earlier) * math.log(now / self.gap) / math.log(before / now)
+        return (later - earlier) * math.log(now / self.aim.gap) / math.log(before / now)
 
     def worth_a_look(self) -> bool:
         """An evaluation costs half a pass: look when the hint says so, or on schedule.
@@ -209,11 +233,13 @@ class _Loop:
         who asked; it depends on passes alone, so the same seed gives the same fit.
         """
         hint = self.solver.progress(self.problem, self.run.state).gap_hint
-        if hint > self.gap:
-            self.run.look_below = self.gap
-        scheduled = math.isnan(hint) or self.watched or self.evaluate_every is not None
+        if hint > self.aim.gap:
+            self.run.look_below = self.aim.gap
+        scheduled = (
+            math.isnan(hint) or bool(self.aim.callbacks) or self.aim.evaluate_every is not None
+        )
         due = scheduled and self.passes >= self.run.next_evaluation
-        return due or hint <= min(self.run.look_below, self.gap)
+        return due or hint <= min(self.run.look_below, self.aim.gap)
 
     def certificate(self, in_a_hurry: bool) -> Certificate:
         """The certificate of the current state, or in a hurry the latest one at hand."""
@@ -223,8 +249,8 @@ class _Loop:
             if trace[-1].passes == self.passes or (in_a_hurry and slow):
                 return self.latest
         before = time.perf_counter()
-        given = self.first is not None and not trace
-        iterate = self.first if given else self.solver.iterate(self.problem, run.state)
+        given = self.aim.first is not None and not trace
+        iterate = self.aim.first if given else self.solver.iterate(self.problem, run.state)
         found: Certificate = self.problem.certify(iterate, self.backend)
         finite = math.isfinite(found.primal)
         self.warm = found if given and finite else self.warm
@@ -236,10 +262,10 @@ class _Loop:
         passes = self.passes
         self._record(found)
         if passes >= run.next_evaluation:  # an evaluation forced by a break moves no schedule
-            run.next_evaluation = passes + (self.evaluate_every or max(1.0, 0.25 * passes))
+            run.next_evaluation = passes + (self.aim.evaluate_every or max(1.0, 0.25 * passes))
         hint = self.solver.progress(self.problem, run.state).gap_hint
-        if hint <= self.gap < found.gap:  # the hint was too hopeful: ask for more next time
-            run.look_below = 0.9 * hint * max(self.gap / found.gap, 0.25)
+        if hint <= self.aim.gap < found.gap:  # the hint was too hopeful: ask for more next time
+            run.look_below = 0.9 * hint * max(self.aim.gap / found.gap, 0.25)
         self.latest = found
         return found
 
@@ -258,7 +284,7 @@ class _Loop:
 
     def _record(self, found: Certificate) -> None:
         run = self.run
-        values = found.primal, found.dual, found.gap, self.gap
+        values = found.primal, found.dual, found.gap, self.aim.gap
         run.trace.append(Record(self.passes, run.seconds, run.evaluation_seconds, *values))
 
     def result(self, status: Status) -> Result:

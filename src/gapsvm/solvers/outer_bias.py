@@ -89,7 +89,7 @@ class OuterBias:
     def __post_init__(self) -> None:
         inner = self.inner
         if not isinstance(inner, HoldsBias):
-            raise TypeError(
+            raise ValueError(
                 "OuterBias is around a solver that can hold a bias, such as Subgradient or SDCA, "
                 f"not {type(inner).__name__}"
             )

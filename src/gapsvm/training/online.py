@@ -3,7 +3,7 @@
 The steps are those of ``solvers.subgradient``, on consecutive rows.  α is not kept, so there is no
 certificate.  In its place stands progressive validation: the error and the loss of predictions that
 were made before their rows were learnt from, an honest estimate of what new rows will cost.
-scikit-learn is not needed here; ``OnlineSVC``, ``OnlineSVR`` and ``gapsvm fit --stream`` are thin
+scikit-learn is not needed here; ``OnlineSVC``, ``OnlineSVR`` and ``gapsvm stream`` are thin
 over this module.
 """
 
@@ -20,12 +20,14 @@ from gapsvm.backends import get_backend
 from gapsvm.losses.base import Loss
 from gapsvm.problems.limits import check_lam, check_responses, check_square
 from gapsvm.problems.linear import Bias
+from gapsvm.registry import parsed
 from gapsvm.rows.matrix import Rows, check_width, checked_rows
 from gapsvm.solvers.row_order import one_pass
 from gapsvm.solvers.subgradient import optimistic
 from gapsvm.solvers.subgradient.averages import LastIterate
 from gapsvm.solvers.subgradient.balls import ball_radius, limit_of_bias, stiffness_of
 from gapsvm.solvers.subgradient.rules import (
+    STEP_RULES,
     OptimisticRule,
     Scale,
     StepRule,
@@ -35,12 +37,15 @@ from gapsvm.solvers.subgradient.rules import (
 )
 from gapsvm.solvers.subgradient.solver import Subgradient
 from gapsvm.solvers.subgradient.state import Course, MovingWeights
+from gapsvm.training.methods import METHODS
 from gapsvm.types.curves import FiveNumbers
 from gapsvm.types.matrices import CSR, Dense
 from gapsvm.types.steps import Averaging, Ball, BiasStep, StepSizes
 from gapsvm.types.tables import SIGNED_WEIGHT, TARGET
 
 STREAM_AVERAGES = (None, "uniform", "tail", "decaying")
+_OF_A_STREAM = ("batch_size", "average", "projection", "horizon")
+"""Parameters of ``Subgradient`` that mean something where rows come as they come."""
 HORIZON = 100_000
 """Steps that the rules norma, zhang and bound foresee."""
 _FIRST_WINDOW, _LAST_WINDOW, _GROWTH = 32, 1 << 16, 1.25
@@ -138,6 +143,22 @@ class OnlineLearner:
         """The largest ‖x‖ so far."""
         self.largest_target = 1.0 if loss.kind == "margin" else 0.0
         self._counted = self._error_sum = self._loss_sum = 0.0
+
+    @classmethod
+    def by_method(cls, loss: Loss, lam: float, method: str, **more: Any) -> OnlineLearner:
+        """One that steps as a subgradient method does: "auto", or a name or spec of ``METHODS``."""
+        name, given = parsed(method, METHODS.kind)
+        if name != "auto" and METHODS[name].name not in STEP_RULES:
+            rules = ", ".join(("auto", *STEP_RULES))
+            raise ValueError(f"a stream is learnt from by subgradient methods, {rules}; not {name}")
+        METHODS["pegasos" if name == "auto" else name].check(given)
+        own = {key: given.pop(key) for key in list(given) if key not in _OF_A_STREAM}
+        foreign = [key for key in own if name == "auto" or key not in STEP_RULES[name].parameters]
+        if foreign:
+            takes = ", ".join(_OF_A_STREAM)
+            raise ValueError(f"method {method!r}: a stream takes no {foreign[0]}, but {takes}")
+        step_rule = STEP_RULES[name](**own) if own else name
+        return cls(loss, lam, step_rule=step_rule, **{"average": "tail", **given}, **more)
 
     def _begin(self) -> Course:
         d, average = self.n_features, self.solver.average_object

@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from gapsvm.backends import get_backend
+from gapsvm.losses.base import Loss
 from gapsvm.losses.registry import get_loss
-from gapsvm.problems.linear import Iterate, LinearProblem
-from gapsvm.rows.matrix import checked_rows
+from gapsvm.problems.linear import Bias
 from gapsvm.solvers.newton.normal_equations import one_blas_thread
+from gapsvm.training.fitting import Objective, Task, classification, regression
+from gapsvm.training.methods import AUTO, radius_of
 from gapsvm.training.train import Fit, Options, train
 
 
@@ -53,13 +54,12 @@ def svm_path(
     *,
     lams: Sequence[float] | None = None,
     n_lams: int = 20,
-    loss: str = "hinge",
-    loss_parameters: dict[str, float] | None = None,
+    loss: str | Loss = "hinge",
     fit_intercept: bool = True,
     sample_weight: Any = None,
     tol: float = 1e-3,
     max_iter: float = 1000,
-    method: str = "auto",
+    method: Any = AUTO,
     random_state: int = 0,
 ) -> list[PathPoint]:
     """Models at decreasing λ, each warm-started from its neighbour and certified.
@@ -71,6 +71,8 @@ def svm_path(
         λ of the mean convention, in any order; they are solved from the largest to the smallest.
         By default ``n_lams`` of them, evenly spaced in the logarithm, from the scale of the data
         (the mean of ‖x_i‖²) down to a millionth of it.
+    loss : str or ``gapsvm.Loss``
+        A name, a spec such as ``"huber(delta=2)"``, or a loss of your own.
     tol, max_iter, method : as for ``LinearSVC``, at every point.
 
     Returns
@@ -78,36 +80,32 @@ def svm_path(
     list of PathPoint
         In the order of ``lams``.
     """
-    curve = get_loss(loss, **(loss_parameters or {}))
-    rows = checked_rows(X, get_backend())
-    target = _signs(y) if curve.kind == "margin" else np.asarray(y, dtype=np.float64)
+    found = get_loss(loss)
+    bias: Bias = "free" if fit_intercept else "none"
+    objective = Objective(found, lam=1.0, bias=bias, radius=radius_of(method))
+    if found.kind == "margin":
+        task = classification(X, y, objective, sample_weight)
+        if len(task) != 1:
+            raise ValueError(
+                f"svm_path needs two classes, but y holds {len(task.classes)}: {task.classes!r}"
+            )
+    else:
+        task = regression(X, y, objective, sample_weight)
     if lams is None:
-        top = float(np.mean(rows.sq_norms)) or 1.0
+        top = float(np.mean(task.rows.sq_norms)) or 1.0
         lams = list(np.geomspace(top, 1e-6 * top, n_lams))
     if len(lams) == 0 or not all(0 < lam < np.inf for lam in lams):
         raise ValueError(f"lams must be positive and finite, got {lams!r}")
-    options = Options(method=method, tol=tol, max_passes=max_iter, seed=random_state)
+    return _solved(task, lams, Options(method, tol, max_iter, seed=random_state))
+
+
+def _solved(task: Task, lams: Sequence[float], options: Options) -> list[PathPoint]:
+    """From the largest λ to the smallest, each from the solution before it."""
     points: dict[int, PathPoint] = {}
-    warm: Iterate | None = None
+    warm: Any = None
     for k in sorted(range(len(lams)), key=lambda k: -lams[k]):
-        problem = LinearProblem(
-            rows,
-            target,
-            curve,
-            lams[k],
-            sample_weight=sample_weight,
-            bias="free" if fit_intercept else "none",
-        )
         with one_blas_thread():  # several add long sums in another order
-            fit = train(problem, options, warm=warm)
+            fit = train(task.at(lams[k]).problem(0), options, warm=warm)
         warm = fit.solution
         points[k] = PathPoint(float(lams[k]), warm.w, warm.bias, fit)
     return [points[k] for k in range(len(lams))]
-
-
-def _signs(y: Any) -> Any:
-    """−1 for the smaller label, +1 for the larger one."""
-    classes, labels = np.unique(np.asarray(y), return_inverse=True)
-    if len(classes) != 2:
-        raise ValueError(f"svm_path needs two classes, but y holds {len(classes)}: {classes!r}")
-    return 2.0 * labels - 1.0

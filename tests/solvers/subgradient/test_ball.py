@@ -23,7 +23,8 @@ from gapsvm import (
 from gapsvm.solvers.subgradient.rules import STEP_RULES, needs_lam
 from gapsvm.theory import do_theorem2_iterations
 from gapsvm.training.checkpoint import fingerprint
-from gapsvm.training.train import Options, plan
+from gapsvm.training.plan import plan
+from gapsvm.training.train import Options
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -95,7 +96,9 @@ def test_the_ball_holds_the_minimum(name, bias, lam):
     at_zero = p.primal_at_zero
     if p.loss.kind == "margin":
         at_zero = float(p.loss.curve.value(0.0, 1.0))
-    assert Subgradient(projection=True).radius(p) == pytest.approx(math.sqrt(at_zero / lam))
+    assert Subgradient(projection=True).projection_radius(p) == pytest.approx(
+        math.sqrt(at_zero / lam)
+    )
     best = solve(p, SDCA(), gap=1e-9 * p.primal_at_zero, max_passes=20000)
     assert best.converged
     off = math.sqrt(2 * max(best.gap, 0.0) / lam)  # ‖w − w*‖ is no larger
@@ -105,15 +108,17 @@ def test_the_ball_holds_the_minimum(name, bias, lam):
 def test_the_ball_of_the_hinge_is_the_papers():
     for lam in (0.3, 1e-4):
         p = problem("hinge", lam=lam, bias="free")
-        assert Subgradient(projection=True).radius(p) == 1 / math.sqrt(lam)
+        assert Subgradient(projection=True).projection_radius(p) == 1 / math.sqrt(lam)
 
 
 def test_the_smaller_ball_counts():
     p = problem("hinge", lam=0.04, radius=2.0)
     for projection, radius in ((False, 2.0), (True, 2.0), (0.5, 0.5), (9.0, 2.0)):
-        assert Subgradient(projection=projection).radius(p) == radius
-    assert Subgradient(projection=True).radius(problem("hinge", lam=1.0, radius=2.0)) == 1.0
-    assert Subgradient().radius(problem("hinge", lam=1.0)) == math.inf
+        assert Subgradient(projection=projection).projection_radius(p) == radius
+    assert (
+        Subgradient(projection=True).projection_radius(problem("hinge", lam=1.0, radius=2.0)) == 1.0
+    )
+    assert Subgradient().projection_radius(problem("hinge", lam=1.0)) == math.inf
 
 
 def test_the_theorems_count_without_a_penalty():
@@ -128,23 +133,27 @@ def test_the_theorems_count_without_a_penalty():
 def test_auto_means_proximal_in_a_ball():
     p = problem("hinge", lam=0.0, radius=1.0)
     for method in ("auto", "primal"):
-        (stage,) = plan(p, Options(method=method, batch_size=4))
+        (stage,) = plan(p, method, Options().foreseen)
         how = {"average": "tail", "step_rule": "proximal", "sampler": "permutation"}
-        assert stage.solver == Subgradient(4, True, horizon=stage.solver.horizon, **how)
+        assert stage.solver == Subgradient(1, True, horizon=stage.solver.horizon, **how)
         assert stage.method == "proximal"
+
+
+BALL = "proximal(radius={}, average=tail, sampler=permutation)"
 
 
 def test_estimators_in_a_ball():
     X = matrix(300, 5)
     y = targets(X, "margin")
-    model = LinearSVC(lam=0, radius=0.5, tol=0.02, random_state=0).fit(X, y)
+    model = LinearSVC(lam=0, method=BALL.format(0.5), tol=0.02, random_state=0).fit(X, y)
     assert model.method_ == "proximal"
     assert model.converged_
     assert np.linalg.norm(model.coef_) <= 0.5 * (1 + 1e-12)
-    both = LinearSVC(C=1e-3, radius=50.0, tol=0.02, random_state=0).fit(X, y)
+    both = LinearSVC(C=1e-3, method=BALL.format(50), tol=0.02, random_state=0).fit(X, y)
     plain = LinearSVC(C=1e-3, tol=1e-6).fit(X, y)
     assert both.primal_objective_ - plain.primal_objective_ <= both.dual_gap_
-    response = LinearSVR(lam=0, radius=0.5, tol=0.1, random_state=0).fit(X, targets(X, "response"))
+    response = LinearSVR(lam=0, method=BALL.format(0.5), tol=0.1, random_state=0)
+    response.fit(X, targets(X, "response"))
     assert np.linalg.norm(response.coef_) <= 0.5 * (1 + 1e-12)
 
 
@@ -152,12 +161,14 @@ def test_estimators_in_a_ball():
     ("model", "message"),
     [
         (LinearSVC(lam=0), "'lam' parameter may be 0 only where a radius is given"),
-        (LinearSVC(radius=0.0), "'radius'"),
-        (LinearSVC(radius=1.0, dual=True), "dual=True has no method that keeps to a radius"),
-        (LinearSVC(radius=1.0, method="sdca"), "'sdca' cannot keep w in a ball"),
-        (LinearSVC(lam=0, radius=1.0, method="pegasos"), "'pegasos' divides by lam"),
+        (LinearSVC(method="proximal(radius=0)"), "radius must be positive"),
+        (LinearSVC(method="proximal(radius=1)", dual=True), "that is a primal method"),
+        (LinearSVC(method="sdca(radius=1)"), "'sdca' has no parameter 'radius'"),
+        (LinearSVC(lam=0, method="pegasos(radius=1)"), "'pegasos' divides by lam"),
         (
-            LinearSVC(radius=1.0, multi_class="crammer_singer", fit_intercept=False),
+            LinearSVC(
+                method="proximal(radius=1)", multi_class="crammer_singer", fit_intercept=False
+            ),
             "multi_class='crammer_singer' has no radius",
         ),
     ],

@@ -16,7 +16,6 @@ from gapsvm.solvers.subgradient.rules import (
     ZhangRule,
 )
 from gapsvm.theory import balanced_tau, bartlett_tau, do_theorem2_tau
-from gapsvm.training.train import SUBGRADIENT
 
 CPU = get_backend("cpu")
 T, LAM = 40, 0.05
@@ -104,7 +103,7 @@ def test_every_rule_with_every_loss(rule, name, bias):
 def test_methods_by_name():
     X = matrix(300, 5)
     y = targets(X, "margin")
-    for method in SUBGRADIENT:
+    for method in STEP_RULES:
         if method in ("norma", "zhang"):  # made for a fixed number of steps
             continue
         model = LinearSVC(method=method, lam=0.1, tol=0.05, random_state=0).fit(X, y)

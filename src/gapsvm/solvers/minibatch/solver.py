@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import math
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -30,6 +30,7 @@ from gapsvm.backends import Backend
 from gapsvm.problems.linear import Iterate, LinearProblem
 from gapsvm.registry.storable import storable
 from gapsvm.rows.spectral import batch_worth_using, beta, sigma2
+from gapsvm.solvers.base import refusal_of_balls, refusal_of_others
 from gapsvm.solvers.newton.normal_equations import one_blas_thread
 from gapsvm.solvers.row_order import new_order
 from gapsvm.solvers.sdca.serial import bias_ratio, dual_start
@@ -165,6 +166,29 @@ class MiniBatchSDCA:
             )
         if self.sweeps < 1:
             raise ValueError(f"sweeps must be at least 1, got {self.sweeps!r}")
+        self._refuse_idle()
+
+    def _refuse_idle(self) -> None:
+        """Raise a ValueError for a parameter that would change nothing."""
+        rule, default = self.rule, {field.name: field.default for field in fields(self)}
+        if rule != "aggressive" and self.inertia != default["inertia"]:
+            raise ValueError(f"inertia is for rule 'aggressive', not {rule!r}")
+        if rule != "exact" and self.sweeps != default["sweeps"]:
+            raise ValueError(f"sweeps is for rule 'exact', not {rule!r}")
+        counts = rule in ("safe", "aggressive") or self.batch_size == "auto"
+        if not counts and self.sigma2 is not None:
+            raise ValueError(f"sigma2 is for rules 'safe' and 'aggressive', not {rule!r}")
+
+    def refusal(self, problem: Any) -> str:
+        """What the problem lacks for this solver to work; empty if nothing."""
+        found = refusal_of_others(problem, LinearProblem) or refusal_of_balls(problem)
+        if not found and self.batch_size != "auto" and self.batch_size > problem.n_rows:
+            found = f"batch_size must be at most n = {problem.n_rows}, got {self.batch_size}"
+        return found
+
+    def warmed(self, iterate: Iterate) -> MiniBatchSDCA:
+        """The same, to begin at an α."""
+        return replace(self, alpha=iterate.alpha, bias=iterate.bias)
 
     def init(
         self, problem: LinearProblem, backend: Backend, rng: np.random.Generator
@@ -201,8 +225,6 @@ class MiniBatchSDCA:
         """The batch size, and why."""
         n = problem.n_rows
         if self.batch_size != "auto":
-            if self.batch_size > n:
-                raise ValueError(f"batch_size must be at most n = {n}, got {self.batch_size}")
             return int(self.batch_size), ""
         if self.rule == "exact":
             return min(n, _EXACT_BLOCK), f"blocks of {_EXACT_BLOCK} keep their Gram matrix in cache"

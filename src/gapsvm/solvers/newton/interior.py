@@ -24,6 +24,8 @@ from scipy.linalg import LinAlgError
 from gapsvm.backends import Backend
 from gapsvm.problems.linear import Iterate, LinearProblem
 from gapsvm.registry.storable import storable
+from gapsvm.solvers.base import Foreseen, refusal_of_balls, refusal_of_others
+from gapsvm.solvers.newton.newton import Newton
 from gapsvm.solvers.newton.normal_equations import (
     BestSoFar,
     NormalEquations,
@@ -68,15 +70,22 @@ class InteriorState(BestSoFar):
 class InteriorPoint:
     """Primal-dual interior point; 20–50 steps of O(n·nnz²) or O(n·d²), to 1e-12 and beyond."""
 
+    def refusal(self, problem: Any) -> str:
+        """What the problem lacks for this solver to work; empty if nothing."""
+        found = refusal_of_others(problem, LinearProblem) or refusal_of_balls(problem)
+        if not found and not isinstance(problem.loss.curve, FiveNumbers):
+            found = f"there is no barrier for loss {problem.loss.name!r}; use Newton"
+        return found
+
+    def tuned(self, problem: Any, foreseen: Foreseen) -> InteriorPoint | Newton:
+        """For losses whose conjugate is its own barrier: Newton's method."""
+        newton = Newton()
+        return self if newton.refusal(problem) else newton
+
     def init(
         self, problem: LinearProblem, backend: Backend, rng: np.random.Generator
     ) -> InteriorState:
-        problem.refuse_radius("interior")
-        curve = problem.loss.curve
-        if not isinstance(curve, FiveNumbers):
-            raise ValueError(
-                f"InteriorPoint has no barrier for loss {problem.loss.name!r}; use Newton"
-            )
+        curve: Any = problem.loss.curve
         n, d = problem.rows.shape
         upper, bounded = _upper(curve)
         # Multipliers start at the size of what they have to balance: the mean |t − z| at w = 0.

@@ -9,7 +9,7 @@ no gap but (λ/2)‖w − w(α)‖², the square of the gradient, which each of 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from scipy.linalg import LinAlgError
 from gapsvm.backends import Backend
 from gapsvm.problems.linear import Iterate, LinearProblem
 from gapsvm.registry.storable import storable
+from gapsvm.solvers.base import refusal_of_balls, refusal_of_others
 from gapsvm.solvers.newton.normal_equations import (
     BestSoFar,
     NormalEquations,
@@ -57,14 +58,20 @@ class Newton:
     w: Any = None
     bias: float = 0.0
 
+    def refusal(self, problem: Any) -> str:
+        """What the problem lacks for this solver to work; empty if nothing."""
+        found = refusal_of_others(problem, LinearProblem) or refusal_of_balls(problem)
+        if not found and not isinstance(problem.loss.curve, Logit):
+            found = f"it is for the logistic loss, not {problem.loss.name!r}; use InteriorPoint"
+        return found
+
+    def warmed(self, iterate: Iterate) -> Newton:
+        """The same, to begin at a w."""
+        return replace(self, w=iterate.w, bias=iterate.bias)
+
     def init(
         self, problem: LinearProblem, backend: Backend, rng: np.random.Generator
     ) -> NewtonState:
-        problem.refuse_radius("interior")
-        if not isinstance(problem.loss.curve, Logit):
-            raise ValueError(
-                f"Newton needs a smooth loss, not {problem.loss.name!r}; use InteriorPoint"
-            )
         n, d = problem.rows.shape
         w, bias, margins = np.zeros(d), 0.0, np.zeros(n)
         if self.w is not None:

@@ -19,7 +19,7 @@ most some multiple of (κ/2)‖w − v‖², which is halved when P rose and gro
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,7 @@ import numpy as np
 from gapsvm.backends import Backend
 from gapsvm.problems.linear import Iterate, LinearProblem
 from gapsvm.registry.storable import storable
+from gapsvm.solvers.base import refusal_of_balls, refusal_of_others
 from gapsvm.solvers.sdca.serial import SDCA, SDCAState
 from gapsvm.solvers.trace import Progress
 
@@ -92,6 +93,14 @@ class AcceleratedSDCA:
             raise ValueError(f"kappa must be finite and not negative, got {self.kappa!r}")
         if not self.inexactness > 0:
             raise ValueError(f"inexactness must be positive, got {self.inexactness!r}")
+
+    def refusal(self, problem: Any) -> str:
+        """What the problem lacks for this solver to work; empty if nothing."""
+        return refusal_of_others(problem, LinearProblem) or refusal_of_balls(problem)
+
+    def warmed(self, iterate: Iterate) -> AcceleratedSDCA:
+        """The same, to begin at an α."""
+        return replace(self, alpha=iterate.alpha, bias=iterate.bias)
 
     def init(
         self, problem: LinearProblem, backend: Backend, rng: np.random.Generator

@@ -17,7 +17,7 @@ after each pass (Do's idea, on the bias alone), so that Σ s_i σ_i α_i → 0.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,7 @@ import numpy as np
 from gapsvm.backends import Backend
 from gapsvm.problems.linear import Iterate, LinearProblem
 from gapsvm.registry.storable import storable
+from gapsvm.solvers.base import Foreseen, refusal_of_balls, refusal_of_others
 from gapsvm.solvers.row_order import FEW, expect_rows, new_order, read_in_chunks
 from gapsvm.solvers.sdca import subspace
 from gapsvm.solvers.sdca.parallel import (
@@ -165,6 +166,23 @@ class SDCA:
     streams: int | None = None
     parallel: bool = True
     subspace_steps: bool = True
+
+    def refusal(self, problem: Any) -> str:
+        """What the problem lacks for this solver to work; empty if nothing."""
+        return refusal_of_others(problem, LinearProblem) or refusal_of_balls(problem)
+
+    def warmed(self, iterate: Iterate) -> SDCA:
+        """The same, to begin at an α."""
+        return replace(self, alpha=iterate.alpha, bias=iterate.bias)
+
+    def tuned(self, problem: Any, foreseen: Foreseen) -> SDCA:
+        """No screening where no α is ever held at a bound; w in float32 where that will do."""
+        if self.refusal(problem):
+            return self
+        curve = problem.loss.curve
+        held = not (curve.is_free(curve.lo) and curve.is_free(curve.hi))
+        single = self.single or foreseen.allows_float32(problem)
+        return replace(self, shrinking=self.shrinking and held, single=single)
 
     def init(self, problem: LinearProblem, backend: Backend, rng: np.random.Generator) -> SDCAState:
         ratio = bias_ratio(problem)
@@ -414,7 +432,6 @@ def dual_start(
     problem: LinearProblem, backend: Backend, ratio: float, alpha: Any, bias: float
 ) -> tuple[Any, Any, float, float]:
     """(table, w, bias, centre of the bias) at zero, or at the best multiple of a given α."""
-    problem.refuse_radius("sdca")
     curve = problem.loss.curve
     table = backend.row_table(problem.n_rows)
     if alpha is not None:

@@ -12,6 +12,7 @@ from gapsvm.problems.limits import check_square
 from gapsvm.solvers.subgradient.averages import Average, AverageName, average_of
 from gapsvm.solvers.subgradient.rules import (
     OptimisticRule,
+    PegasosRule,
     Rates,
     Scale,
     StepRule,
@@ -25,6 +26,7 @@ from gapsvm.solvers.subgradient.steps import steps_of
 BiasStep = Literal["gradient", "batch"]
 StopName = Literal["gap", "bound", "sampled"]
 _PASSES_FORESEEN = 100
+_DELTA = 0.5
 
 
 @dataclass(frozen=True)
@@ -40,8 +42,9 @@ class SubgradientParameters:
     horizon: int | None = None
     stop: StopName = "gap"
     eps: float = 0.0
-    delta: float = 0.5
+    delta: float = _DELTA
     single: bool = False
+    radius: float = math.inf
     bias_step: BiasStep = "gradient"
 
     def __post_init__(self) -> None:
@@ -63,6 +66,10 @@ class SubgradientParameters:
             raise ValueError(f"projection must be a bool or a radius, got {self.projection!r}")
         if not isinstance(self.projection, bool) and 0 < self.projection < math.inf:
             check_square("projection", self.projection)
+        if not self.radius > 0:
+            raise ValueError(f"radius must be positive, got {self.radius!r}")
+        if self.radius < math.inf:
+            check_square("radius", self.radius)
         if self.bias_step not in get_args(BiasStep):
             names = ", ".join(get_args(BiasStep))
             raise ValueError(f"bias_step must be one of {names}, got {self.bias_step!r}")
@@ -72,6 +79,20 @@ class SubgradientParameters:
             )
         if self.bias_step == "batch" and self.stop == "bound":
             raise ValueError("stop='bound' knows no theorem for bias_step='batch'")
+        self._refuse_idle()
+
+    def _refuse_idle(self) -> None:
+        """Raise a ValueError for a parameter that would change nothing."""
+        phases = isinstance(self.rule_object, OptimisticRule)
+        if self.eps and self.stop == "gap" and not phases:
+            raise ValueError("eps is for stop='bound' or 'sampled', or the optimistic method")
+        plain = isinstance(self.rule_object, PegasosRule)
+        by_chance = self.stop == "sampled" or (plain and self.average == "random")
+        if self.delta != _DELTA and not (by_chance or (phases and self.eps)):
+            raise ValueError(
+                "delta is for stop='sampled', a random iterate of pegasos, or the optimistic "
+                "method with eps > 0"
+            )
 
     @cached_property
     def rule_object(self) -> StepRule:
@@ -101,7 +122,7 @@ class SubgradientParameters:
             return min(float(self.projection), steps_of(problem).radius)
         return self.ball_of_minimum(problem)
 
-    def radius(self, problem: Any) -> float:
+    def projection_radius(self, problem: Any) -> float:
         """Of the ball that iterates are projected onto; infinite for none."""
         confined = steps_of(problem).radius < math.inf
         always = confined or isinstance(self.rule_object, OptimisticRule)  # it projects as printed
@@ -128,7 +149,7 @@ class SubgradientParameters:
     ) -> Rates:
         """Those of the rule; damped where no theory of a rule holds: squares outside a ball."""
         rates = self.rule_object.rates(scale, first, count, curvature, backend)
-        if self.radius(problem) < math.inf:
+        if self.projection_radius(problem) < math.inf:
             return rates
         return damped(rates, steps_of(problem).stiffness)
 

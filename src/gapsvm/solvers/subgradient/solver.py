@@ -10,7 +10,7 @@ One solver, put together of small parts, each in a file of its own: how long the
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ import numpy as np
 from gapsvm.backends import Backend
 from gapsvm.problems.linear import LinearProblem
 from gapsvm.registry.storable import storable
+from gapsvm.solvers.base import Foreseen
 from gapsvm.solvers.subgradient import (
     multiclass_steps,  # noqa: F401  # registers itself
     optimistic,
@@ -38,6 +39,8 @@ from gapsvm.solvers.trace import Progress
 
 _CHUNK_INDICES = 1 << 14
 """Row numbers drawn at a time: they and their rates stay in cache."""
+_LONGEST_HORIZON = 1e6
+"""Passes that a horizon counts on at most."""
 _OLD_VISITS = 1e-3
 """What the visits of a row count for when a bias that is held has moved since."""
 
@@ -90,6 +93,9 @@ class Subgradient(SubgradientParameters):
         (1 − δ)/2, so try two) and of "sampled" (two attempts: with probability ¾(1 − δ)²; δ is also
         that of the sample).  Optimistic: a phase that ends without leaving its ball promises ε
         with probability 1 − δ; with ε = 0, as in the paper's experiments, none ends by itself.
+    radius : float
+        Of the ball that w is confined to by the problem: the fit is then of the problem with that
+        constraint, which need not hold the minimum without it.
     single : bool
         Keep w in float32 between steps: faster where it outgrows the cache.
     bias_step : "gradient" or "batch"
@@ -103,6 +109,8 @@ class Subgradient(SubgradientParameters):
             steps = steps_of(problem)
         except TypeError as error:
             return str(error)
+        if self.radius not in (math.inf, steps.radius):
+            return f"its radius is {self.radius:g}, the problem's {steps.radius:g}"
         if not 1 <= self.batch_size <= problem.n_rows:
             return f"batch_size must be between 1 and n = {problem.n_rows}, got {self.batch_size}"
         if problem.lam == 0 and needs_lam(self.rule_object):
@@ -112,6 +120,15 @@ class Subgradient(SubgradientParameters):
                 f"{', '.join(others)}"
             )
         return steps.refusal(self) or STOPS[self.stop].refusal(self, problem)
+
+    def tuned(self, problem: Any, foreseen: Foreseen) -> Subgradient:
+        """The horizon that is foreseen; for all classes at once the mean of the later iterates."""
+        passes = min(foreseen.max_passes, _LONGEST_HORIZON)
+        horizon = self.horizon or max(1, math.ceil(passes * problem.n_rows / self.batch_size))
+        if not isinstance(problem, LinearProblem):
+            return replace(self, horizon=horizon, average=self.average or "tail")
+        single = self.single or foreseen.allows_float32(problem)
+        return replace(self, horizon=horizon, single=single)
 
     def init(self, problem: Any, backend: Backend, rng: np.random.Generator) -> SubgradientState:
         steps, average = steps_of(problem), self.average_object
@@ -170,7 +187,7 @@ class Subgradient(SubgradientParameters):
             1.0 - rates.eta * (problem.lam + rates.kappa),
             average.past,
             average.share,
-            self.radius(problem),
+            self.projection_radius(problem),
             leave_at,
             self.bias_step == "batch",
         )

@@ -101,7 +101,7 @@ def promised_steps(
         G=scale.G,
         R=scale.R,
         longest=parameters.longest_pull(problem) or 1.0,
-        projected=parameters.radius(problem) <= 1.0 / math.sqrt(lam) if lam else True,
+        projected=parameters.projection_radius(problem) <= 1.0 / math.sqrt(lam) if lam else True,
         delta=parameters.delta,
         batch_size=parameters.batch_size,
     )
@@ -132,7 +132,7 @@ def missing_premise(parameters: SubgradientParameters, problem: LinearProblem) -
 
 def _missing_ball(parameters: SubgradientParameters, rule: StepRule, problem: LinearProblem) -> str:
     """Iterates in a ball that holds the minimum: where the rule or the loss needs one."""
-    radius = parameters.radius(problem)
+    radius = parameters.projection_radius(problem)
     if math.isinf(radius):
         unbounded = math.isinf(problem.loss.curve.largest_slope)
         if not (needs_ball(rule) or unbounded):

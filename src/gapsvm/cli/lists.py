@@ -1,0 +1,59 @@
+"""``gapsvm methods`` and ``gapsvm losses``: what there is by name, and what it takes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gapsvm.cli.output import print_json, say, show_columns
+from gapsvm.registry import Entry, Registry
+from gapsvm.registry.annotations import described
+
+
+def run_list(registry: Registry[Any], name: str | None, as_json: bool) -> None:
+    """All entries, or one with its parameters."""
+    if name is None:
+        _list(registry, as_json)
+        return
+    entry = registry[name]
+    parameters = [
+        {
+            "parameter": parameter.name,
+            "default": _plain(parameter.default),
+            "takes": described(parameter.annotation),
+        }
+        for parameter in entry.parameters.values()
+    ]
+    if as_json:
+        print_json({"name": entry.name, "summary": entry.summary, "parameters": parameters})
+        return
+    say(f"{entry.name}: {entry.summary}")
+    if parameters:
+        names = list(parameters[0])
+        show_columns(names, names, [[str(p[key]) for key in names] for p in parameters])
+        first = parameters[0]
+        say(f"Write for example --{registry.kind} '{entry.name}({_example(first)})'")
+    else:
+        say("It has no parameters.")
+
+
+def _list(registry: Registry[Any], as_json: bool) -> None:
+    entries: list[Entry[Any]] = list(registry.values())
+    if as_json:
+        print_json({entry.name: entry.summary for entry in entries})
+        return
+    names = [registry.kind, "what it is"]
+    show_columns(names, names, [[entry.name, entry.summary] for entry in entries])
+
+
+def _example(parameter: dict[str, Any]) -> str:
+    return f"{parameter['parameter']}={parameter['default']}"
+
+
+def _plain(default: Any) -> Any:
+    """A default as JSON, and a spec, can hold it."""
+    return default if isinstance(default, bool | int | str | None) else _number(default)
+
+
+def _number(default: Any) -> Any:
+    finite = isinstance(default, float) and abs(default) < float("inf")
+    return default if finite else str(default)

@@ -1,0 +1,119 @@
+"""Which solvers to run, and in which order, until one of them reaches the tolerance."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import singledispatch
+from typing import Any
+
+from gapsvm.problems.linear import LinearProblem
+from gapsvm.solvers.base import Foreseen, refusal_of, tuned, warmed
+from gapsvm.solvers.newton.normal_equations import are_narrow, step_nanoseconds
+from gapsvm.solvers.sdca.accelerated import AcceleratedSDCA
+from gapsvm.training.methods import AUTO, METHODS, name_of, radius_of, solver_of
+
+PRIMAL = "primal"
+"""auto, among the methods that work on w: interior point for few features, else Pegasos."""
+_EXACT = 1e-12
+"""Small problems are solved to this share of P₀ whatever the tolerance, ..."""
+_POLISHED = 1e-15
+"""... and on to this one as long as steps still help."""
+_SMALL = 3e5
+"""Nanoseconds of an interior-point step up to which a problem counts as small."""
+_INTERIOR_STEPS, _NEWTON_STEPS = 30, 12
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A solver and how long it may try before the next one does."""
+
+    method: str
+    solver: Any
+    max_passes: float = math.inf
+    patience: float = math.inf
+    """Passes that the next stage would take: give up when more than these are still to go."""
+    tol: float = math.inf
+    """A tighter tolerance than the user's, where it costs nothing."""
+
+
+def plan(problem: Any, method: Any, foreseen: Foreseen, warm: Any = None) -> list[Stage]:
+    """The solvers to run, in order, until one of them reaches the tolerance.
+
+    A method that is named is the only one.  "auto" is what suits the problem: for a linear one see
+    ``_of_linear``, for others their ``default_method``.
+    """
+    check_radius(method, problem)
+    if isinstance(method, str) and method in (AUTO, PRIMAL):
+        return by_itself(problem, method, foreseen, warm)
+    solver = warmed(solver_of(method, problem, foreseen), warm)
+    return [Stage(name_of(method), solver)]
+
+
+def check_name(method: Any) -> None:
+    """Raise a ValueError for a method that there is not, before anything else is looked at."""
+    if isinstance(method, str) and method not in (AUTO, PRIMAL):
+        METHODS.make(method)
+
+
+def check_radius(method: Any, problem: Any) -> None:
+    """A radius is part of the problem; a method may repeat it, not change it."""
+    asked, given = radius_of(method), getattr(problem, "radius", math.inf)
+    if asked not in (math.inf, given):
+        raise ValueError(
+            f"method {name_of(method)!r}: its radius is {asked:g}, that of the problem {given:g}"
+        )
+
+
+@singledispatch
+def by_itself(problem: Any, method: str, foreseen: Foreseen, warm: Any) -> list[Stage]:
+    """What suits a problem of that kind."""
+    chosen = getattr(problem, "default_method", None)
+    if chosen is None:
+        raise ValueError(
+            f"there is no default method for a {type(problem).__name__}; name one, or give it a "
+            "default_method"
+        )
+    return plan(problem, chosen, foreseen, warm)
+
+
+@by_itself.register
+def _of_linear(problem: LinearProblem, method: str, foreseen: Foreseen, warm: Any) -> list[Stage]:
+    """With a radius proximal steps in random order; the mean of the later iterates counts.
+
+    Otherwise small problems are solved exactly by the interior point.  The others start with SDCA,
+    accelerated where λ is weak, and change to the interior point when it is foreseen to be cheaper,
+    and at the latest when they have cost as much as that would: who rents until the rent equals the
+    price pays at most twice what the better way would have cost.
+    """
+    if problem.radius < math.inf:
+        return plan(problem, "proximal(average=tail, sampler=permutation)", foreseen, warm)
+    if method == PRIMAL:
+        narrow = are_narrow(problem.rows)
+        return plan(problem, "interior" if narrow else "pegasos", foreseen, warm)
+    sdca, accelerated, interior = (
+        _stage(name, problem, foreseen, warm) for name in ("sdca", "accelerated", "interior")
+    )
+    exactly = not refusal_of(interior.solver, problem)
+    if exactly and step_nanoseconds(problem) <= _SMALL:
+        exact = replace(interior, tol=_POLISHED)
+        return [exact] if warm is None else [replace(sdca, max_passes=2, tol=_EXACT), exact]
+    first = accelerated if AcceleratedSDCA().acts_on(problem) else sdca
+    worth = passes_worth(interior.solver, problem) if exactly else math.inf
+    if worth == math.inf:
+        return [first]
+    patience = worth if first is sdca else math.inf  # momentum gathers before the gap falls
+    return [replace(first, max_passes=worth, patience=patience), interior]
+
+
+def _stage(name: str, problem: Any, foreseen: Foreseen, warm: Any) -> Stage:
+    return Stage(name, warmed(tuned(METHODS[name](), problem, foreseen), warm))
+
+
+def passes_worth(exact: Any, problem: LinearProblem) -> float:
+    """Passes of SDCA that cost as much as an exact method; infinite where that is too large."""
+    if not are_narrow(problem.rows):
+        return math.inf
+    steps = _INTERIOR_STEPS if name_of(exact) == "interior" else _NEWTON_STEPS
+    price = steps * step_nanoseconds(problem)
+    return max(10.0, math.ceil(price / problem.pass_nanoseconds))
