@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import signal
 import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -31,13 +33,27 @@ class Processes:
 
         parts = np.array_split(examples, min(self.count, len(examples)))
         try:
-            calls = [self._pool.submit(_worst_of, w, part) for part in parts if len(part)]
+            with _children_ignore_interrupts():
+                calls = [self._pool.submit(_worst_of, w, part) for part in parts if len(part)]
             return [found for call in calls for found in call.result()]
         except BrokenProcessPool as error:
             raise OracleError(
                 f"a process that ran the oracle ended, or could not be given it: {error}; "
                 "threads (workers='threads') need no copy of it"
             ) from error
+
+
+@contextmanager
+def _children_ignore_interrupts() -> Iterator[None]:
+    """Processes that are started inside never see Ctrl-C, not even while they begin."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _begin(examples: Examples) -> None:
