@@ -43,14 +43,13 @@ from gapsvm.rows.matrix import copy_note, joined_notes
 from gapsvm.solvers.trace import Callback, Status
 from gapsvm.solvers.working_set.newton import KernelNewton
 from gapsvm.solvers.working_set.solver import WorkingSet
+from gapsvm.system.blas import one_blas_thread
 from gapsvm.system.cores import at_most_cores
 from gapsvm.training.machines import Machine, MachineOptions, Task, train_machines
 from gapsvm.training.progress import ProgressBar
 from gapsvm.types.curves import FiveNumbers
 
 _METHODS = {WorkingSet: "working_set", KernelNewton: "newton"}
-_SHARED = 3000
-"""Rows up to which all of K is computed at once for several problems."""
 _INDEFINITE = (
     "the kernel matrix is not positive definite: the problem has no minimum. The model is a point "
     "where no single row, and no pair, can do better, as LIBSVM finds; dual_gap_ says how far rows "
@@ -505,11 +504,9 @@ class_weight_, shape_fit_, fit_status_ : as scikit-learn's
                 weight = per_class[labels] * (1.0 if weight is None else weight)
             weight = check_weights(weight, len(labels), "class_weight times sample_weight")
         self._check_masses(labels, weight)
-        rows = self._rows(X, own_weight)
+        with one_blas_thread():
+            rows = self._rows(X, own_weight)
         tasks = self._tasks(labels, weight)
-        room = rows.n_rows**2 * 8 <= self.cache_size * 2**20
-        if len(tasks) > 1 and room and rows.n_rows <= _SHARED:
-            _ = rows.gram  # all tasks share it
         machines = self._train(X, y, weight, rows, tasks, get_loss(self.loss))
         self._set_machines(X, labels, rows, tasks, machines)
         self._set_certificates(machines, rows)
@@ -727,7 +724,8 @@ class SVR(RegressorMixin, _KernelMachine):
             y = np.asarray(y, dtype=np.float64)
         weight = _checked_weight(sample_weight, _num_samples(X))
         parameters = {"epsilon": float(self.epsilon)} if "epsilon" in self.loss else {}
-        rows = self._rows(X, weight)
+        with one_blas_thread():
+            rows = self._rows(X, weight)
         loss = get_loss(self.loss, **parameters)
         (machine,) = self._train(X, y, weight, rows, [Task(None, y, weight)], loss)
         used = np.flatnonzero(machine.coef)

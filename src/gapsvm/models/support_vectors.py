@@ -13,6 +13,7 @@ import scipy.sparse as sp
 from gapsvm.backends import Backend, get_backend
 from gapsvm.kernels.sums import kernel_sums
 from gapsvm.rows.matrix import Rows, checked_rows
+from gapsvm.system.blas import one_blas_thread
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,15 +73,20 @@ def machine_functions(
     rows, support = _of_one_layout(X, vectors, backend)
     if rows.shape[1] != support.shape[1]:
         raise ValueError(f"X has {rows.shape[1]} features, but the model has {support.shape[1]}")
+    with one_blas_thread():  # every thread of ours multiplies by itself
+        return _sums(kernel, support, coef, counts, rows, backend) + intercept
+
+
+def _sums(kernel: Any, support: Rows, coef: Any, counts: Any, rows: Rows, backend: Backend) -> Any:
     if counts is None or len(counts) <= 2:
-        return kernel_sums(kernel, support, coef, rows, backend) + intercept
+        return kernel_sums(kernel, support, coef, rows, backend)
     by_class, first = [], 0
     for count in counts:
         mine = slice(first, first + int(count))
         first += int(count)
         part = _some(support, mine)
         by_class.append(kernel_sums(kernel, part, coef[:, mine], rows, backend))
-    return paired(by_class) + intercept
+    return paired(by_class)
 
 
 def paired(by_class: list[Any]) -> Any:

@@ -23,9 +23,9 @@ from typing import Any
 from gapsvm import __version__, datasets
 from gapsvm.problems.linear import LinearProblem
 from gapsvm.solvers.loop import deferred_interrupt
-from gapsvm.solvers.newton.normal_equations import one_blas_thread
 from gapsvm.solvers.trace import Status
 from gapsvm.system.atomic import replacing
+from gapsvm.system.blas import one_blas_thread
 from gapsvm.training.train import Options, train
 
 Row = dict[str, Any]

@@ -1,7 +1,7 @@
 """From rows of a kernel matrix and tasks to certified kernel machines.
 
 A task is a problem over some of the rows: a class against another, or against all others.  Tasks
-share the rows: where all of K fits into memory it is computed once.
+share the rows: where all of K is small it is computed once.
 """
 
 from __future__ import annotations
@@ -22,11 +22,13 @@ from gapsvm.problems.kernel import KernelIterate, KernelProblem
 from gapsvm.problems.limits import lam_of
 from gapsvm.solvers.base import refusal_of
 from gapsvm.solvers.loop import deferred_interrupt, solve
-from gapsvm.solvers.newton.normal_equations import one_blas_thread
 from gapsvm.solvers.trace import Callback, Result, Status
 from gapsvm.solvers.working_set.solver import WorkingSet
+from gapsvm.system.blas import one_blas_thread
 from gapsvm.system.cores import at_most_cores
 
+_SHARED = 3000
+"""Rows up to which all of K is computed at once for several problems."""
 _EXACT = 1e-12
 """Small problems are solved to this share of P₀ whatever the tolerance, as long as that does not
 take much longer."""
@@ -111,6 +113,9 @@ def train_machines(
     rows.backend = get_backend(rows.backend.name, max(1, options.threads // at_once))
 
     with one_blas_thread(), deferred_interrupt() as interrupted:
+        room = rows.n_rows**2 * 8 <= rows.cache_size * 2**20
+        if len(tasks) > 1 and room and rows.n_rows <= _SHARED:
+            _ = rows.gram  # computed once
 
         def one(k: int) -> Machine:
             mine = replace(options, callbacks=[*options.callbacks, *watch(k)])

@@ -11,7 +11,7 @@ import numpy as np
 from gapsvm.losses.base import Loss
 from gapsvm.losses.registry import get_loss
 from gapsvm.problems.linear import Bias
-from gapsvm.solvers.newton.normal_equations import one_blas_thread
+from gapsvm.system.blas import one_blas_thread
 from gapsvm.training.fitting import Objective, Task, classification, regression
 from gapsvm.training.methods import AUTO, radius_of
 from gapsvm.training.train import Fit, Options, train

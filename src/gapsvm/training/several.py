@@ -12,8 +12,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from gapsvm.solvers.loop import deferred_interrupt
-from gapsvm.solvers.newton.normal_equations import one_blas_thread
 from gapsvm.solvers.trace import Callback
+from gapsvm.system.blas import one_blas_thread
 from gapsvm.system.cores import at_most_cores
 from gapsvm.training.train import Fit, Options, Training, train
 

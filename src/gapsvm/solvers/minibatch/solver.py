@@ -31,11 +31,11 @@ from gapsvm.problems.linear import Iterate, LinearProblem
 from gapsvm.registry.storable import storable
 from gapsvm.rows.spectral import batch_worth_using, beta, sigma2
 from gapsvm.solvers.base import refusal_of_balls, refusal_of_others
-from gapsvm.solvers.newton.normal_equations import one_blas_thread
 from gapsvm.solvers.row_order import new_order
 from gapsvm.solvers.sdca.serial import bias_ratio, dual_start
 from gapsvm.solvers.tail import Tail
 from gapsvm.solvers.trace import Progress
+from gapsvm.system.blas import one_blas_thread
 from gapsvm.types.steps import AverageOfAlpha, BatchCurvature, Queue
 from gapsvm.types.tables import ALPHA, CURVATURE, SIGNED_WEIGHT
 

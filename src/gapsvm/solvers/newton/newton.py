@@ -23,9 +23,9 @@ from gapsvm.solvers.newton.normal_equations import (
     BestSoFar,
     NormalEquations,
     gram_of_rows,
-    one_blas_thread,
 )
 from gapsvm.solvers.trace import Progress
+from gapsvm.system.blas import one_blas_thread
 from gapsvm.types.curves import Logit
 
 _SHARE = 1e-4

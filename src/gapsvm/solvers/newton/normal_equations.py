@@ -12,12 +12,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
-from threadpoolctl import ThreadpoolController
 
 from gapsvm.backends import Backend
 from gapsvm.problems.linear import Iterate, LinearProblem
@@ -30,17 +28,6 @@ _PARTS, _ROWS_PER_FEATURE = 8, 16
 """XᵀΩX is formed in so many parts at most, each of so many rows a feature at least."""
 _STALL = 12  # steps without progress after which nothing more is expected
 _POLISH = 3  # the same, once the gap is at the level of rounding
-
-
-@cache
-def _blas() -> ThreadpoolController:
-    return ThreadpoolController()
-
-
-def one_blas_thread() -> Any:
-    """BLAS on the caller's own core: its threads spin, and where cores are shared a small
-    factorisation took twenty times as long with two of them."""
-    return _blas().limit(limits=1, user_api="blas")
 
 
 def are_narrow(rows: Rows) -> bool:

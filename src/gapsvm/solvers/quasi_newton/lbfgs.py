@@ -19,8 +19,8 @@ import numpy as np
 from gapsvm.backends import Backend
 from gapsvm.problems.structured.likelihood import SmoothIterate
 from gapsvm.registry.storable import storable
-from gapsvm.solvers.newton.normal_equations import one_blas_thread
 from gapsvm.solvers.trace import Progress
+from gapsvm.system.blas import one_blas_thread
 
 _SHARE = 1e-4
 """Of the fall that the slope promises, which a step must reach."""
