@@ -65,9 +65,10 @@ def fit(
     data: DataArgument,
     model: ModelOption = None,
     task: Annotated[
-        Literal["auto", "joint"],
+        Literal["auto", "joint", "rank"],
         typer.Option(
-            help="auto: classes or numbers, by the loss; joint: one problem over all classes."
+            help="auto: classes or numbers, by the loss; joint: one problem over all classes; "
+            "rank: documents by query, svmlight text with qid."
         ),
     ] = "auto",
     gap: Annotated[
@@ -169,6 +170,10 @@ def fit(
         n_features=n_features,
         as_json=json,
     )
+    if task == "rank":
+        from gapsvm.cli.rank import run_rank
+
+        raise typer.Exit(run_rank(request))
     raise typer.Exit(run_fit(request))
 
 
@@ -248,6 +253,12 @@ def predict(
     no_label: Annotated[
         bool, typer.Option("--no-label", help="The table has no label column, only features.")
     ] = False,
+    at: Annotated[
+        int | None,
+        typer.Option(
+            min=1, metavar="K", show_default="10", help="K of NDCG@K, for a model that ranks."
+        ),
+    ] = None,
     threads: ReadingThreads = CORES,
     json: JsonOption = False,
 ) -> None:
@@ -255,7 +266,8 @@ def predict(
     refuse_idle(context)
     from gapsvm.cli.predict import run_predict
 
-    run_predict(model, data, output, scores, json, threads, label, no_label, header, not no_verify)
+    verify = not no_verify
+    run_predict(model, data, output, scores, json, threads, label, no_label, header, verify, at)
 
 
 @app.command()

@@ -9,6 +9,7 @@ import sys
 import tempfile
 import time
 import warnings
+from collections.abc import Sequence
 from dataclasses import astuple, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
@@ -117,7 +118,7 @@ def run_fit(request: FitRequest) -> int:
     if request.as_json or request.model is None:
         require_output("--model FILE keeps the model, without --json")
     check_verify(request.verify, request.data)
-    _check_files(request)
+    check_files(request)
     started = time.perf_counter()
     X, y, names, label = load_data(
         request.data,
@@ -145,7 +146,7 @@ def run_fit(request: FitRequest) -> int:
         writer(request.model)(followed(request.model), model)
         note(what_is_lost(request.model, model))
     if request.trace is not None:
-        write_text(request.trace, _trace_lines(fitted))
+        write_text(request.trace, trace_lines(fitted.traces))
     if request.as_json:
         print_json(_summary(request, model, fitted, read_seconds, seconds))
     else:
@@ -157,7 +158,7 @@ def run_fit(request: FitRequest) -> int:
     return CERTIFIED if fitted.converged else BUDGET_ENDED
 
 
-def _check_files(request: FitRequest) -> None:
+def check_files(request: FitRequest) -> None:
     """What is read is there and what is written can be, before hours are spent."""
     taken = set()
     for path in (request.data, request.weights):
@@ -188,7 +189,7 @@ def check_liblinear(classes: Any, loss: Loss) -> None:
 
 def _task(request: FitRequest, objective: Objective, X: Any, y: Any) -> Task:
     """Classes or numbers, by the loss."""
-    weight = _weights(request, X.shape[0])
+    weight = weights_of(request, X.shape[0])
     if objective.loss.kind == "response":
         if y.dtype.kind not in "biuf":
             name = objective.loss.name
@@ -203,7 +204,7 @@ def _task(request: FitRequest, objective: Objective, X: Any, y: Any) -> Task:
     return task
 
 
-def _weights(request: FitRequest, n: int) -> Any:
+def weights_of(request: FitRequest, n: int) -> Any:
     if request.weights is None:
         return None
     with warnings.catch_warnings(action="ignore"):  # an empty file: said below, in our words
@@ -274,13 +275,13 @@ def _kept(fit: Fit) -> Fit:
     return replace(fit, result=kept)
 
 
-def _trace_lines(fitted: Fitted) -> str:
+def trace_lines(traces: Sequence[Sequence[Record]]) -> str:
     """Every evaluation as CSV."""
     names = [f.name for f in fields(Record) if f.name != "solution"]
     text = io.StringIO(newline="")
     lines = csv.writer(text)
     lines.writerow(["problem", *names])
-    for k, trace in enumerate(fitted.traces):
+    for k, trace in enumerate(traces):
         for record in trace:
             lines.writerow([k, *astuple(record)[: len(names)]])
     return text.getvalue()

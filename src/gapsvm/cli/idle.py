@@ -38,7 +38,11 @@ def refuse_idle(context: typer.Context) -> None:
 def _fit(values: Given) -> Idle:
     from gapsvm.io.tables import is_table  # loads NumPy
 
-    data = Path(values["data"])
+    data, ranks = Path(values["data"]), values["task"] == "rank"
+    yield "bias", not ranks, "is not for --task rank: documents of a query would share it"
+    yield "balanced", not ranks, "is not for --task rank, which has grades and no classes"
+    for name in ("checkpoint", "resume"):
+        yield name, not ranks, "is not for --task rank"
     yield "checkpoint_every", values["checkpoint"] is not None, "needs --checkpoint"
     yield "dtype", not data.is_dir(), f"is for text; {data} is a folder, which has a type"
     yield "n_features", not is_table(data), f"is for svmlight text; {data} is a table"

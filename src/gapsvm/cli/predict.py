@@ -11,6 +11,7 @@ from gapsvm.cli.files import check_header, check_target, check_verify, label_col
 from gapsvm.cli.output import note, print_data, print_json, require_output, say
 from gapsvm.io.matching import Expected, load_matching
 from gapsvm.io.tables import is_table
+from gapsvm.losses.ranking import RANKING_LOSSES
 from gapsvm.models.base import is_text
 from gapsvm.models.files import read_model
 
@@ -26,6 +27,7 @@ def run_predict(
     no_label: bool,
     header: bool | None,
     verify: bool,
+    at: int | None,
 ) -> None:
     """Predict every row of ``data``; the quality goes to standard error (or into the JSON)."""
     column = label_column(label, data)
@@ -37,6 +39,13 @@ def run_predict(
         require_output("--output FILE writes it, without --json")
     check_target(output, "--output", stream=True)
     model = read_model(model_path)
+    if model.loss in RANKING_LOSSES:
+        from gapsvm.cli.rank import run_predict_rank
+
+        run_predict_rank(model, data, output, as_json, threads, at)
+        return
+    if at is not None:
+        raise ValueError(f"--at is for models that rank, not {model_path}")
     X, y, notes = load_matching(
         data,
         Expected(model.n_features, model.feature_names, model.label),

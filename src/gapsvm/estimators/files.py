@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from gapsvm.estimators.linear import LinearSVC, LinearSVR
 from gapsvm.estimators.ranking import RankSVC
+from gapsvm.losses.ranking import RANKING_LOSSES
 from gapsvm.models.base import ModelFormatError
 from gapsvm.models.files import read_model
 from gapsvm.models.linear import LinearModel
@@ -136,6 +137,14 @@ def _fitted(model: LinearModel) -> Any:
 
 def _description_from(model: LinearModel) -> dict[str, Any]:
     """What can be told of an estimator from a model that none was saved with."""
+    if model.loss in RANKING_LOSSES:
+        given = {"lam": model.lam, "loss": model.loss, **model.metadata}
+        return {
+            "class": "RankSVC",
+            "parameters": given,
+            "methods": [model.method],
+            "copy_note": None,
+        }
     name = "LinearSVR" if model.classes is None else "LinearSVC"
     parameters: dict[str, Any] = {
         "lam": model.lam,

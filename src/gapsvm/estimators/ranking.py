@@ -5,8 +5,6 @@ from __future__ import annotations
 import hashlib
 import math
 import warnings
-from collections.abc import Callable
-from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -29,24 +27,13 @@ from gapsvm.problems.risk import RiskIterate
 from gapsvm.problems.structured.ranking import RankingProblem, checked_query_weights
 from gapsvm.rows.matrix import copy_note, joined_notes
 from gapsvm.rows.queries import queries_of
-from gapsvm.solvers.base import warmed
-from gapsvm.solvers.bundle.bundle import Bundle
-from gapsvm.solvers.bundle.proximal import ProximalBundle
+from gapsvm.solvers.base import Foreseen, warmed
 from gapsvm.solvers.loop import solve
-from gapsvm.solvers.sdca.pairs import PairSDCA
-from gapsvm.solvers.subgradient.solver import Subgradient
 from gapsvm.solvers.trace import Result, Status
 from gapsvm.system.cores import at_most_cores
+from gapsvm.training.methods import name_of, solver_of
 from gapsvm.training.progress import ProgressBar
 from gapsvm.training.ranking import chosen_method
-
-_METHODS: dict[str, Callable[[], Any]] = {
-    "pair-sdca": PairSDCA,
-    "bundle": Bundle,
-    "proximal-bundle": ProximalBundle,
-    "pegasos": partial(Subgradient, sampler="permutation"),
-    "proximal": partial(Subgradient, 1, True, step_rule="proximal", sampler="permutation"),
-}
 
 
 def _data_of(problem: RankingProblem) -> dict[str, Any]:
@@ -82,7 +69,8 @@ class RankSVC(BaseEstimator):
         argument.
     tol : float
         Certified gap to reach, relative to the objective at w = 0.
-    method : "auto", "pair-sdca", "bundle", "proximal-bundle", "pegasos", "proximal" or a solver
+    method : name or spec of a method that ranks, or a solver
+        "pair-sdca", "bundle", "proximal-bundle", "pegasos(average=tail)", …; see ``METHODS``.
         "pair-sdca" lists all pairs, as rows of their own, for loss "pairs".  "auto" is that for
         ten thousand pairs and more, ten times as many as documents at most; else "bundle".
         "pegasos" and "proximal" step query by query: small steps that do not grow with the data,
@@ -120,7 +108,7 @@ class RankSVC(BaseEstimator):
         "truncation": [Interval(Integral, 1, None, closed="left"), None],
         "qid_column": [Interval(Integral, 0, None, closed="left"), None],
         "tol": [Interval(Real, 0, None, closed="left")],
-        "method": [StrOptions({"auto", *_METHODS}), HasMethods(["init", "advance", "iterate"])],
+        "method": [str, HasMethods(["init", "advance", "iterate"])],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "time_limit": [Interval(Real, 0, None, closed="left"), None],
         "warm_start": ["boolean"],
@@ -233,7 +221,7 @@ class RankSVC(BaseEstimator):
         return at_most_cores(int(effective_n_jobs(self.n_jobs)))
 
     def _solved(self, problem: RankingProblem, backend: Any) -> Result:
-        solver = _METHODS[self._method_name(problem)]() if self._is_named else self.method
+        solver = solver_of(self._method(problem), problem, Foreseen(self.tol, self.max_iter))
         first = self._warm_start(problem) if self.warm_start else None
         callbacks = [self.callbacks] if callable(self.callbacks) else list(self.callbacks or ())
         with ProgressBar(type(self).__name__, shown=bool(self.verbose)) as bar:
@@ -249,13 +237,8 @@ class RankSVC(BaseEstimator):
                 first=first,
             )
 
-    @property
-    def _is_named(self) -> bool:
-        return isinstance(self.method, str)
-
-    def _method_name(self, problem: RankingProblem) -> str:
-        """What "auto" is, or the method that was named."""
-        return chosen_method(problem) if self.method == "auto" else str(self.method)
+    def _method(self, problem: RankingProblem) -> Any:
+        return chosen_method(problem) if self.method == "auto" else self.method
 
     def _warm_start(self, problem: RankingProblem) -> RiskIterate | None:
         """The weights of the last fit, and if it saw the same data what it proved."""
@@ -278,8 +261,7 @@ class RankSVC(BaseEstimator):
         self.n_iter_ = max(1, math.ceil(result.passes))
         self.status_ = result.status.name
         self.converged_ = result.converged
-        named = self._method_name(problem) if self._is_named else ""
-        self.method_ = named or type(result.solver).__name__.lower()
+        self.method_ = name_of(self._method(problem))
         self.method_note_ = ""
         self.skipped_ = problem.skipped
         if self.warm_start:

@@ -12,6 +12,9 @@ from typing import Any
 
 import numpy as np
 
+RANKING_LOSSES = ("pairs", "ndcg")
+"""Of ``RankingProblem``."""
+
 
 def gains(grades: Any) -> Any:
     """2^grade − 1."""

@@ -23,6 +23,7 @@ from gapsvm.solvers.newton.newton import Newton
 from gapsvm.solvers.outer_bias import OuterBias
 from gapsvm.solvers.quasi_newton.lbfgs import LBFGS
 from gapsvm.solvers.sdca.accelerated import AcceleratedSDCA
+from gapsvm.solvers.sdca.pairs import PairSDCA
 from gapsvm.solvers.sdca.serial import SDCA
 from gapsvm.solvers.subgradient.rules import STEP_RULES, get_step_rule
 from gapsvm.solvers.subgradient.solver import Subgradient
@@ -81,6 +82,7 @@ _add("subgradient", Subgradient, "subgradient steps, by any step rule")
 _add("outer-bias", _outer_bias, "a search for a free bias around another method (Pegasos, §6)")
 _add("bundle", Bundle, "cutting planes, for any risk with an oracle (SVM-Perf, BMRM)")
 _add("proximal-bundle", ProximalBundle, "cutting planes with proximal terms (Do, Algorithm 4)")
+_add("pair-sdca", PairSDCA, "sdca over all pairs of documents, for ranking")
 _add("working-set", WorkingSet, "blocks of rows, for kernel problems")
 _add("frank-wolfe", FrankWolfe, "block-coordinate Frank-Wolfe, for structured problems")
 _add("lbfgs", LBFGS, "quasi-Newton steps, for smooth structured problems")
