@@ -127,6 +127,7 @@ JOBS = {
     "chains": chains,
     "classes": several_classes,
     "machine": machine,
+    "machine of few values": lambda X: machine(sp.csr_matrix(DENSE * (DENSE > 2))),
     "pulls": pulls,
     "ranking": ranking,
     "text": text,
