@@ -154,7 +154,7 @@ def test_a_checkpoint_goes_on_bit_for_bit(tmp_path):
 def test_a_warm_start_begins_where_another_fit_ended():
     p = own.problem()
     first = solve(p, FrankWolfe(), gap=1e-3, max_passes=500)
-    warm = solve(p, FrankWolfe().warmed(first.solution), gap=1e-3, first=first.solution)
+    warm = solve(p, FrankWolfe(), gap=1e-3, warm=first.solution)
     assert warm.passes == 0
 
 

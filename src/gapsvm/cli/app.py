@@ -65,12 +65,17 @@ def fit(
     data: DataArgument,
     model: ModelOption = None,
     task: Annotated[
-        Literal["auto", "joint", "rank"],
+        Literal["auto", "joint", "rank", "chain"],
         typer.Option(
             help="auto: classes or numbers, by the loss; joint: one problem over all classes; "
-            "rank: documents by query, svmlight text with qid."
+            "rank: documents by query, svmlight text with qid; chain: sequences in a CoNLL file, "
+            "a token a line, its label last, by --loss hinge or logistic."
         ),
     ] = "auto",
+    template: Annotated[
+        Path | None,
+        typer.Option(help="With --task chain: the features of tokens, in CRF++'s notation."),
+    ] = None,
     gap: Annotated[
         float,
         typer.Option(
@@ -141,6 +146,12 @@ def fit(
 ) -> None:
     """Train on a file and say how far the model is from the optimum."""
     refuse_idle(context)
+    if task == "chain":
+        from gapsvm.cli.chains import ChainRequest, run_chain_fit
+
+        files, budget = (data, template, model), (gap, max_passes, time_limit)
+        chain = ChainRequest(*files, loss, method, lam, C, *budget, seed, threads, json)
+        raise typer.Exit(run_chain_fit(chain))
     from gapsvm.cli.fit import FitRequest, run_fit
 
     request = FitRequest(

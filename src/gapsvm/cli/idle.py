@@ -17,6 +17,11 @@ Idle = Iterator[tuple[str, bool, str]]
 """Options, each with whether it does something, and what it is for."""
 
 
+_OF_CHAINS = (
+    *("context", "data", "model", "task", "template", "loss", "method", "lam", "C", "gap", "seed"),
+    *("threads", "time_limit", "max_passes", "json"),
+)
+"""What ``gapsvm fit --task chain`` takes."""
 _NAMES = {"list_all": "list"}
 
 
@@ -38,7 +43,13 @@ def refuse_idle(context: typer.Context) -> None:
 def _fit(values: Given) -> Idle:
     from gapsvm.io.tables import is_table  # loads NumPy
 
-    data, ranks = Path(values["data"]), values["task"] == "rank"
+    data, task = Path(values["data"]), values["task"]
+    if task == "chain":
+        for name in values:
+            yield name, name in _OF_CHAINS, "does not go with --task chain"
+        return
+    yield "template", False, "is for --task chain"
+    ranks = task == "rank"
     yield "bias", not ranks, "is not for --task rank: documents of a query would share it"
     yield "balanced", not ranks, "is not for --task rank, which has grades and no classes"
     for name in ("checkpoint", "resume"):

@@ -11,6 +11,7 @@ from gapsvm.cli.files import check_header, check_target, check_verify, label_col
 from gapsvm.cli.output import note, print_data, print_json, require_output, say
 from gapsvm.io.matching import Expected, load_matching
 from gapsvm.io.tables import is_table
+from gapsvm.io.tensors import TensorFileError, read_metadata
 from gapsvm.losses.ranking import RANKING_LOSSES
 from gapsvm.models.base import is_text
 from gapsvm.models.files import read_model
@@ -38,6 +39,14 @@ def run_predict(
     if output is None or as_json:
         require_output("--output FILE writes it, without --json")
     check_target(output, "--output", stream=True)
+    if _labels_sequences(model_path):
+        from gapsvm.cli.chains import run_chain_predict
+
+        if scores or column is not None or no_label or at is not None:
+            options = "--scores, --label, --no-label or --at"
+            raise ValueError(f"{model_path} labels sequences: no {options}")
+        run_chain_predict(model_path, data, output, as_json, threads)
+        return
     model = read_model(model_path)
     if model.loss in RANKING_LOSSES:
         from gapsvm.cli.rank import run_predict_rank
@@ -72,6 +81,14 @@ def run_predict(
         said = ", ".join(f"{name} {value:.6g}" for name, value in quality.items())
         said = said or "nothing to compare with"
         say(f"{len(predicted):,} rows: {said}", error=True)
+
+
+def _labels_sequences(path: Path) -> bool:
+    """Whether a file says that it holds a model of sequences."""
+    try:
+        return read_metadata(path).get("format") == "gapsvm chain model"
+    except TensorFileError:
+        return False
 
 
 def _comparable(y: Any, classes: Any, data: Path) -> Any:

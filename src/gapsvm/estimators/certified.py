@@ -13,10 +13,11 @@ from sklearn.exceptions import ConvergenceWarning
 
 from gapsvm.backends import Backend, get_backend
 from gapsvm.estimators.randomness import seed_of
-from gapsvm.solvers.base import warmed
+from gapsvm.solvers.base import Foreseen, warmed
 from gapsvm.solvers.loop import solve
 from gapsvm.solvers.trace import Result, Status
 from gapsvm.system.cores import at_most_cores
+from gapsvm.training.methods import AUTO, solver_of
 from gapsvm.training.progress import ProgressBar
 
 
@@ -35,12 +36,9 @@ class CertifiedFit(BaseEstimator):
     verbose: int
     callbacks: Any
 
-    def _auto(self, problem: Any) -> Any:
-        """The solver that ``method="auto"`` stands for."""
-        raise NotImplementedError
-
     def _solved(self, problem: Any) -> Result:
-        solver = self._auto(problem) if isinstance(self.method, str) else self.method
+        method = problem.default_method if self.method == AUTO else self.method
+        solver = solver_of(method, problem, Foreseen(self.tol, self.max_iter))
         first = getattr(self, "_solution", None) if self.warm_start else None
         if first is not None and np.shape(first.w) != problem.shape:
             first = None

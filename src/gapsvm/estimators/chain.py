@@ -22,8 +22,6 @@ from gapsvm.problems.structured.chain import ChainProblem
 from gapsvm.problems.structured.likelihood import ChainLikelihood
 from gapsvm.rows.matrix import joined_notes
 from gapsvm.rows.tokens import Sequences, TokenEncoder, encoded_labels
-from gapsvm.solvers.frank_wolfe.solver import FrankWolfe
-from gapsvm.solvers.quasi_newton.lbfgs import LBFGS
 from gapsvm.solvers.trace import Status
 
 _PARAMETERS_OF_FILES = (str, int, float, bool, type(None))
@@ -44,7 +42,7 @@ class _ChainEstimator(CertifiedFit):
         "edge_features": ["boolean"],
         "features": [StrOptions({"names", "hashed"})],
         "n_hashed": [Interval(Integral, 1, None, closed="left")],
-        "method": [StrOptions({"auto"}), HasMethods(["init", "advance", "iterate"])],
+        "method": [str, HasMethods(["init", "advance", "iterate"])],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "time_limit": [Interval(Real, 0, None, closed="left"), None],
         "warm_start": ["boolean"],
@@ -309,8 +307,8 @@ class ChainSVC(_ChainEstimator):
         Tokens that come as dicts or lists of names: a column for each name, or ``n_hashed``
         columns that names are hashed to.
     n_hashed : int, default=2**20
-    method : "auto" or a solver, default="auto"
-        "auto": ``gapsvm.FrankWolfe()``.
+    method : "auto", a name, a spec or a solver, default="auto"
+        "auto": "frank-wolfe"; others are "bundle", "proximal-bundle", "pegasos(average=tail)".
     max_iter : int, default=1000
         Passes over the data at most.
     time_limit : float, optional
@@ -344,9 +342,6 @@ class ChainSVC(_ChainEstimator):
     def _problem(self, *arrays: Any, **options: Any) -> ChainProblem:
         return ChainProblem(*arrays, **options)
 
-    def _auto(self, problem: Any) -> Any:
-        return FrankWolfe()
-
 
 class ChainCRF(_ChainEstimator):
     """A conditional random field on chains, with a certified duality gap.
@@ -373,8 +368,8 @@ class ChainCRF(_ChainEstimator):
         Tokens that come as dicts or lists of names: a column for each name, or ``n_hashed``
         columns that names are hashed to.
     n_hashed : int, default=2**20
-    method : "auto" or a solver, default="auto"
-        "auto": ``gapsvm.LBFGS()``.
+    method : "auto", a name, a spec or a solver, default="auto"
+        "auto": "lbfgs"; others are subgradient steps, such as "pegasos(average=tail)".
     max_iter : int, default=1000
         Passes over the data at most.
     time_limit : float, optional
@@ -407,9 +402,6 @@ class ChainCRF(_ChainEstimator):
 
     def _problem(self, *arrays: Any, **options: Any) -> ChainLikelihood:
         return ChainLikelihood(*arrays, **options)
-
-    def _auto(self, problem: Any) -> Any:
-        return LBFGS()
 
     def predict_proba(self, X: Any) -> list[Any]:
         """The probability of each label at each token: arrays (tokens × labels), a list of them.

@@ -19,7 +19,6 @@ from gapsvm.problems.limits import lam_of
 from gapsvm.problems.structured.base import checked_example_weights
 from gapsvm.problems.structured.oracle import Examples
 from gapsvm.problems.structured.own import OracleProblem
-from gapsvm.solvers.frank_wolfe.solver import FrankWolfe
 from gapsvm.solvers.trace import Status
 
 _FORMAT, _VERSION = "gapsvm structured weights", "1"
@@ -47,8 +46,8 @@ class StructuredSVC(CertifiedFit):
     call_cost : float or "measured", default=10
         What a call of the oracle costs, in visits to labellings that are known already.
         "measured": by the clock; then two fits of one seed may differ.
-    method : "auto" or a solver, default="auto"
-        "auto": ``gapsvm.FrankWolfe()``.
+    method : "auto", a name, a spec or a solver, default="auto"
+        "auto": "frank-wolfe"; others are "bundle", "proximal-bundle", "pegasos(average=tail)".
     max_iter : int, default=1000
         Passes over the data at most.
     time_limit : float, optional
@@ -79,7 +78,7 @@ class StructuredSVC(CertifiedFit):
         "tol": [Interval(Real, 0, None, closed="left")],
         "workers": [StrOptions({"threads", "processes"})],
         "call_cost": [Interval(Real, 0, None, closed="neither"), StrOptions({"measured"})],
-        "method": [StrOptions({"auto"}), HasMethods(["init", "advance", "iterate"])],
+        "method": [str, HasMethods(["init", "advance", "iterate"])],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "time_limit": [Interval(Real, 0, None, closed="left"), None],
         "warm_start": ["boolean"],
@@ -156,9 +155,6 @@ class StructuredSVC(CertifiedFit):
         self._set_fitted(result.solution.w, certificate.primal, certificate.dual)
         self._set_ending(result)
         return self
-
-    def _auto(self, problem: Any) -> Any:
-        return FrankWolfe()
 
     def _set_fitted(self, w: Any, primal: float, dual: float) -> None:
         self.coef_ = w

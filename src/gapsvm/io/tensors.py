@@ -104,6 +104,22 @@ def read_tensors(path: str | os.PathLike[str]) -> tuple[dict[str, np.ndarray], d
     return tensors, metadata
 
 
+def read_metadata(path: str | os.PathLike[str]) -> dict[str, str]:
+    """The texts of a file that `write_tensors` wrote, unverified; its arrays are not read.
+
+    Raises
+    ------
+    TensorFileError
+        As for `read_tensors`.
+    """
+    with open_regular(path) as file:
+        header, _ = _read_header(file, os.fstat(file.fileno()).st_size)
+    metadata = header.get(_METADATA, {})
+    if not _is_text_by_name(metadata):
+        raise TensorFileError("the header has no metadata of gapsvm")
+    return dict(metadata)
+
+
 def _storable(name: str, array: np.ndarray) -> np.ndarray:
     array = np.asarray(array)
     little_endian = array.dtype.newbyteorder("<")

@@ -84,6 +84,8 @@ class StructuredProblem(ABC, Generic[Dual]):
         s_i ≥ 0 with a positive sum; 1 by default.
     """
 
+    default_method = "frank-wolfe"
+
     def __init__(
         self, n_examples: int, shape: tuple[int, ...], lam: float, sample_weight: Any = None
     ) -> None:

@@ -46,6 +46,8 @@ class ChainLikelihood(LabelledChains):
         s_i ≥ 0 for each chain, with a positive sum; 1 by default.
     """
 
+    default_method = "lbfgs"
+
     def __init__(
         self,
         X: Any,

@@ -1,0 +1,100 @@
+"""Sequences on the command line: CoNLL files and templates in, labels and F1 out."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from gapsvm import ChainSVC
+
+TRAIN = "He PRP B-NP\nreckons VBZ B-VP\nthe DT B-NP\ndeficit NN I-NP\n\nUp RB O\nhe PRP B-NP\n" * 4
+TEMPLATE = "# words\nU00:%x[-1,0]\nU01:%x[0,0]\nU02:%x[-1,1]/%x[0,1]\n\nB\n"
+
+
+@pytest.fixture
+def files(tmp_path):
+    (tmp_path / "train").write_text(TRAIN.replace("B-NP\nHe", "B-NP\n\nHe"))
+    (tmp_path / "template").write_text(TEMPLATE)
+    (tmp_path / "test").write_text("She PRP B-NP\nreckons VBZ B-VP\n\nthe DT B-NP\nhe PRP B-NP\n")
+    return tmp_path
+
+
+def fit(run, files, *more):
+    options = "--task", "chain", "--template", files / "template", "--model", files / "model"
+    return run("fit", files / "train", *options, *more)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "logistic"])
+def test_fit_and_predict(run, files, loss):
+    told = fit(run, files, "--loss", loss, "--C", 10)
+    assert told.code == 0
+    assert "8 sequences, 24 tokens × 17 features, 4 labels" in told.out
+    assert "no model has a lower objective" in told.out
+    found = run("predict", files / "model", files / "test", "--output", files / "out")
+    assert found.code == 0
+    assert "2 sequences, 4 tokens: accuracy 0.75, precision" in found.err
+    assert "f1 0.571429" in found.err
+    lines = (files / "out").read_text().split("\n")
+    assert lines[:3] == ["She PRP B-NP B-NP", "reckons VBZ B-VP B-VP", ""]
+
+
+def test_without_labels_and_as_json(run, files):
+    told = fit(run, files, "--json", "--lam", 0.1)
+    assert json.loads(told.out)["converged"]
+    (files / "test").write_text("he PRP\nreckons VBZ\n")
+    assert (
+        run("predict", files / "model", files / "test").out == "he PRP B-NP\nreckons VBZ B-VP\n\n"
+    )
+    found = json.loads(run("predict", files / "model", files / "test", "--json").out)
+    assert found == {"sequences": 1, "tokens": 2}
+
+
+def test_methods_by_name(run, files):
+    told = fit(run, files, "--method", "frank-wolfe(sampling=gap)", "--json")
+    assert json.loads(told.out)["method"] == "frank-wolfe"
+
+
+def test_a_budget_that_ends_first(run, files):
+    told = fit(run, files, "--gap", 0, "--max-passes", 1)
+    assert told.code == 2
+    assert (files / "model").exists()
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (("--loss", "huber"), "losses hinge, logistic, not huber"),
+        (("--balanced",), "--balanced does not go with --task chain"),
+        (("--C", 1, "--lam", 1), "give --lam or --C"),
+        (("--method", "sdca"), "Methods for this problem: auto, pegasos"),
+        (("--method", "none"), "none"),
+    ],
+)
+def test_what_does_not_go_together(run, files, more, message):
+    told = fit(run, files, *more)
+    assert told.code == 1
+    assert message in told.err
+
+
+def test_what_is_missing_or_wrong(run, files):
+    assert "needs --template" in run("fit", files / "train", "--task", "chain").err
+    assert "is for --task chain" in run("fit", files / "train", "--template", "x").err
+    again = fit(run, files, "--model", files / "train")
+    assert "named twice" in again.err
+    (files / "train").write_text("\n")
+    assert "has no sequences" in fit(run, files).err
+    (files / "train").write_text("a b O\n")
+    assert "one label only" in fit(run, files).err
+    (files / "train").write_text("a b O\nc d\n")
+    assert "line 2: 2 columns, but the lines before have 3" in fit(run, files).err
+
+
+def test_models_that_do_not_fit(run, files):
+    assert fit(run, files).code == 0
+    (files / "test").write_text("he\n")
+    assert "has 1 columns" in run("predict", files / "model", files / "test").err
+    for option in ("--scores", "--no-label"):
+        assert run("predict", files / "model", files / "test", option).code == 1
+    ChainSVC().fit([[["a"], ["b"]]], [["x", "y"]]).save(files / "model")
+    assert "holds no template" in run("predict", files / "model", files / "test").err
