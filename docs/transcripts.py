@@ -1,14 +1,16 @@
 """What the pages of the documentation show, measured anew: ``python docs/transcripts.py [PAGE]``.
 
 Every Python block of a page runs, in order, and every command of its terminal sessions; what they
-print takes the place of the ``text`` block behind them and of the lines below each command.  A page
-is one program, begun in an empty folder.  What differs in nothing but times stays as it is, and
-``tests/test_docs.py`` asks that nothing else differs.
+print takes the place of the ``text`` block behind them and of the lines below each command.  A
+Python block with the name of a file beside its language is written there, and can be imported.  A
+page is one program, begun in an empty folder.  What differs in nothing but times stays as it is,
+and ``tests/test_docs.py`` asks that nothing else differs.
 """
 
 from __future__ import annotations
 
 import contextlib
+import importlib
 import io
 import os
 import re
@@ -25,7 +27,7 @@ from gapsvm.cli import main
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
-_BLOCK = re.compile(r"^```(python|text|console)\n(.*?)^```$", re.M | re.S)
+_BLOCK = re.compile(r"^```(python|text|console)(?: (\w+\.py))?\n(.*?)^```$", re.M | re.S)
 _COMMAND = re.compile(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", re.M)
 _CODE = "echo $?"
 _TERMINAL = {"COLUMNS": "110", "TERM": "dumb", "MPLBACKEND": "Agg"}
@@ -39,7 +41,10 @@ def measured(page: Path) -> str:
 
     def anew(block: re.Match[str]) -> str:
         nonlocal printed
-        language, text = block.groups()
+        language, file, text = block.groups()
+        if file:
+            Path(file).write_text(text)
+            return block[0]
         if language == "python":
             with contextlib.redirect_stdout(io.StringIO()) as out:
                 exec(compile(text, page.name, "exec"), names)
@@ -70,17 +75,24 @@ def _empty_folder() -> Iterator[None]:
 
     One core, since several add numbers in another order.
     """
-    before = dict(os.environ)
+    before, modules, path = dict(os.environ), set(sys.modules), list(sys.path)
     cores = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set()
     os.environ.update(_TERMINAL)
     for name in _HIDDEN:
         os.environ.pop(name, None)
+    empty = ""
     try:
         if cores:
             os.sched_setaffinity(0, {min(cores)})
         with tempfile.TemporaryDirectory() as empty, contextlib.chdir(empty):
+            sys.path.insert(0, empty)
+            importlib.invalidate_caches()
             yield
     finally:
+        sys.path[:] = path
+        for name in set(sys.modules) - modules:
+            if str(getattr(sys.modules[name], "__file__", None)).startswith(empty):
+                del sys.modules[name]
         if cores:
             os.sched_setaffinity(0, cores)
         os.environ.clear()

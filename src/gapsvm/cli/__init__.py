@@ -52,7 +52,13 @@ def _code(arguments: Sequence[str] | None) -> int:
     except Exception as error:
         if not hasattr(error, "format_message"):  # not a wrong use of the command: a fault of ours
             raise
-        return _complain(f"{error.format_message()} (see gapsvm --help)")
+        return _complain(f"{error.format_message()} (see {_help_of(error)})")
+
+
+def _help_of(error: Exception) -> str:
+    """Where the command that was used wrongly is described."""
+    context = getattr(error, "ctx", None)
+    return f"{context.command_path if context is not None else 'gapsvm'} --help"
 
 
 def _of_memory(said: str) -> str:

@@ -89,8 +89,8 @@ class _Found(NamedTuple):
 
 
 def sigma2(
-    rows: Rows,
-    backend: Backend,
+    X: Any,
+    backend: str | Backend = "cpu",
     *,
     normalised: bool = False,
     sample: int | None = None,
@@ -101,8 +101,8 @@ def sigma2(
 
     Parameters
     ----------
-    rows : Rows
-    backend : Backend
+    X : array or sparse matrix, or ``Rows``
+    backend : str or Backend
     normalised : bool
         σ² of the rows divided by their norms, which steps of length 1/‖x_i‖² need (Takáč eq. 24).
         Rows of a norm below 1e-150 count as empty.
@@ -114,7 +114,8 @@ def sigma2(
     seed : int
         Of the sample and of Lanczos.
     """
-    rows = checked_rows(rows, backend)
+    backend = get_backend(backend)
+    rows = checked_rows(X, backend)
     n, d = rows.shape
     if sample is not None and sample < n:
         return _estimate(rows, backend, normalised, sample, accuracy, seed)

@@ -101,6 +101,15 @@ class Result:
     is_last: bool = True
     """Whether it is the last iterate, with the last lower bound."""
 
+    def __repr__(self) -> str:
+        """Short: numbers, no arrays."""
+        certificate = self.certificate
+        return (
+            f"Result(gap={self.gap:.3g}, primal={certificate.primal:.6g}, "
+            f"dual={certificate.dual:.6g}, status={self.status.name}, passes={self.passes:.4g}, "
+            f"solver={type(self.solver).__name__})"
+        )
+
     @property
     def trace(self) -> list[Record]:
         return self.checkpoint.trace

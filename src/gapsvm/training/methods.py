@@ -27,6 +27,7 @@ from gapsvm.solvers.sdca.pairs import PairSDCA
 from gapsvm.solvers.sdca.serial import SDCA
 from gapsvm.solvers.subgradient.rules import STEP_RULES, get_step_rule
 from gapsvm.solvers.subgradient.solver import Subgradient
+from gapsvm.solvers.working_set.newton import KernelNewton
 from gapsvm.solvers.working_set.solver import WorkingSet
 
 AUTO = "auto"
@@ -84,6 +85,7 @@ _add("bundle", Bundle, "cutting planes, for any risk with an oracle (SVM-Perf, B
 _add("proximal-bundle", ProximalBundle, "cutting planes with proximal terms (Do, Algorithm 4)")
 _add("pair-sdca", PairSDCA, "sdca over all pairs of documents, for ranking")
 _add("working-set", WorkingSet, "blocks of rows, for kernel problems")
+_add("kernel-newton", KernelNewton, "blocks of rows, for kernel problems with the logistic loss")
 _add("frank-wolfe", FrankWolfe, "block-coordinate Frank-Wolfe, for structured problems")
 _add("lbfgs", LBFGS, "quasi-Newton steps, for smooth structured problems")
 

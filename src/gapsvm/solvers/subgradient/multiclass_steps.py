@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -33,6 +33,7 @@ class MulticlassSteps:
     """
 
     problem: MulticlassProblem
+    usual_average: ClassVar[str] = "tail"
 
     @property
     def size(self) -> int:

@@ -122,13 +122,17 @@ class Subgradient(SubgradientParameters):
         return steps.refusal(self) or STOPS[self.stop].refusal(self, problem)
 
     def tuned(self, problem: Any, foreseen: Foreseen) -> Subgradient:
-        """The horizon that is foreseen; for all classes at once the mean of the later iterates."""
+        """The horizon that is foreseen, the average that suits the problem, and float32 for w."""
+        try:
+            usual = getattr(steps_of(problem), "usual_average", None)
+        except TypeError:
+            return self
         passes = min(foreseen.max_passes, _LONGEST_HORIZON)
         horizon = self.horizon or max(1, math.ceil(passes * problem.n_rows / self.batch_size))
-        if not isinstance(problem, LinearProblem):
-            return replace(self, horizon=horizon, average=self.average or "tail")
-        single = self.single or foreseen.allows_float32(problem)
-        return replace(self, horizon=horizon, single=single)
+        wide = isinstance(problem, LinearProblem) and foreseen.allows_float32(problem)
+        return replace(
+            self, horizon=horizon, average=self.average or usual, single=self.single or wide
+        )
 
     def init(self, problem: Any, backend: Backend, rng: np.random.Generator) -> SubgradientState:
         steps, average = steps_of(problem), self.average_object
