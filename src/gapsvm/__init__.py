@@ -73,12 +73,29 @@ _HOME = {
     "FrankWolfe": "gapsvm.solvers.frank_wolfe.solver",
 }
 
-__all__ = [*_HOME, "__version__", "datasets"]
+_MODULES = {
+    "backends": "gapsvm.backends",
+    "datasets": "gapsvm.datasets",
+    "estimators": "gapsvm.estimators",
+    "games": "gapsvm.games",
+    "io": "gapsvm.io",
+    "kernels": "gapsvm.kernels",
+    "losses": "gapsvm.losses",
+    "models": "gapsvm.models",
+    "problems": "gapsvm.problems",
+    "rows": "gapsvm.rows",
+    "solvers": "gapsvm.solvers",
+    "spectral": "gapsvm.rows.spectral",
+    "theory": "gapsvm.theory",
+    "training": "gapsvm.training",
+}
+
+__all__ = [*_HOME, "__version__", *_MODULES]
 
 
 def __getattr__(name: str) -> Any:
-    if name == "datasets":
-        return importlib.import_module("gapsvm.datasets")
+    if name in _MODULES:
+        return importlib.import_module(_MODULES[name])
     if name in _HOME:
         return getattr(importlib.import_module(_HOME[name]), name)
     raise AttributeError(f"module 'gapsvm' has no attribute {name!r}")

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from joblib import effective_n_jobs
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
@@ -35,6 +36,22 @@ _DUAL_METHODS = ("sdca", "minibatch", "interior", "accelerated")
 
 class LinearEstimator(CallbackSupportMixin, BaseEstimator):
     """A linear model by scikit-learn's conventions."""
+
+    coef_: Any
+    intercept_: NDArray[np.float64]
+    dual_coef_: NDArray[np.float64]
+    dual_gap_: float
+    dual_gaps_: NDArray[np.float64]
+    primal_objective_: Any
+    dual_objective_: Any
+    history_: list[Any]
+    n_iter_: int
+    n_features_in_: int
+    status_: str
+    converged_: bool
+    method_: Any
+    method_note_: str
+    copy_note_: str | None
 
     _parameter_constraints: dict[str, list[Any]] = {
         "dual": ["boolean", StrOptions({"auto"})],

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from gapsvm.solvers.trace import Callback, Record
 
 try:
-    from sklearn.callback import CallbackSupportMixin, with_callbacks
+    from sklearn.callback import CallbackSupportMixin
+    from sklearn.callback import with_callbacks as _with_callbacks
 
     WRAPPER_FRAMES = 1
     """Frames that ``with_callbacks`` puts between a user and ``fit``, for warnings."""
@@ -17,10 +18,17 @@ except ImportError:  # scikit-learn before 1.9: estimators have no set_callbacks
     class CallbackSupportMixin:  # type: ignore[no-redef]
         """Stands in for the mixin that this scikit-learn does not have."""
 
-    def with_callbacks(method: Any) -> Any:
+    def _with_callbacks(method: Any) -> Any:
         return method
 
     WRAPPER_FRAMES = 0
+
+Fit = TypeVar("Fit", bound=Callable[..., Any])
+
+
+def with_callbacks(fit: Fit) -> Fit:
+    """``fit`` with scikit-learn's callbacks around it, where there are some; its type stays."""
+    return cast(Fit, _with_callbacks(fit))
 
 
 class CallbackBridge:

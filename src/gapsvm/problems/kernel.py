@@ -108,6 +108,11 @@ class KernelProblem(RowLosses):
             check_responses(self.loss.curve, self.y, total)
 
     @property
+    def default_method(self) -> str:
+        """What ``gapsvm.solve`` takes where no method is named."""
+        return "working-set" if isinstance(self.loss.curve, FiveNumbers) else "kernel-newton"
+
+    @property
     def slice_rows(self) -> int:
         """A solver's round is its own grain."""
         return 1 << 40

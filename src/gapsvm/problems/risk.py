@@ -130,6 +130,8 @@ class CutProblem(ABC):
         Rows that one evaluation visits, to count passes.
     """
 
+    default_method = "bundle"
+
     def __init__(self, lam: float, n_features: int, floor: float, n_examples: int = 1) -> None:
         self.lam = float(lam)
         if not 0 < self.lam < math.inf:

@@ -31,7 +31,7 @@ import numpy as np
 from scipy.linalg import eigh
 from threadpoolctl import threadpool_limits
 
-from gapsvm.backends import Backend
+from gapsvm.backends import Backend, get_backend
 from gapsvm.rows.matrix import Rows, checked_rows
 from gapsvm.types.matrices import CSR, Dense
 
