@@ -17,6 +17,7 @@ from gapsvm import (
     PairSDCA,
     ProximalBundle,
     RankingProblem,
+    RiskProblem,
     get_loss,
     mean_average_precision,
     mean_ndcg,
@@ -134,6 +135,19 @@ def test_the_optimum_is_that_of_sdca_on_all_pairs(solver, average):
     assert exact.converged
     assert found.converged
     assert found.certificate.primal == pytest.approx(exact.certificate.primal, abs=2e-7)
+
+
+def test_methods_by_name():
+    """Of problems with an oracle as well; what does not rank is refused, with what does."""
+    p = RankingProblem(*documents(), 0.1)
+    own = RiskProblem(lambda w: (0.5 * w @ w, w), 0.1, n_features=3, floor=0.0)
+    for problem in (p, own):
+        for method in ("auto", "bundle", "proximal-bundle(max_cuts=50)"):
+            assert solve(problem, method, tol=1e-2).gap <= 1e-2
+    assert solve(p, "pegasos(average=tail)", tol=0.1).converged
+    assert solve(p, "pair-sdca", tol=0.1).converged
+    with pytest.raises(ValueError, match=r"Methods for this problem: auto, .*bundle.*pair-sdca"):
+        solve(p, "interior")
 
 
 def test_pairs_that_are_listed_leave_out_what_says_nothing():

@@ -17,7 +17,7 @@ from gapsvm.cli.streams import is_terminal
 from gapsvm.cli.tables import certificate_table
 from gapsvm.io.svmlight import SvmlightData, SvmlightError, read_svmlight
 from gapsvm.io.tables import is_table
-from gapsvm.losses.ranking import RANKING_LOSSES
+from gapsvm.losses.ranking import RANKING_LOSSES, mean_average_precision, mean_ndcg
 from gapsvm.models.linear import LinearModel
 from gapsvm.models.native import write_native
 from gapsvm.problems.limits import lam_of
@@ -28,7 +28,6 @@ from gapsvm.solvers.base import Foreseen
 from gapsvm.solvers.loop import solve
 from gapsvm.training.methods import AUTO, name_of, solver_of
 from gapsvm.training.progress import ProgressBar
-from gapsvm.training.ranking import chosen_method, quality_of
 from gapsvm.training.train import Fit
 
 TRUNCATION = 10
@@ -132,7 +131,7 @@ def _problem(request: FitRequest, loss: _Loss, data: SvmlightData, queries: int)
 
 def _trained(request: FitRequest, problem: RankingProblem) -> tuple[Fit, float]:
     options = request.options()
-    method = chosen_method(problem) if options.method == AUTO else options.method
+    method = problem.default_method if options.method == AUTO else options.method
     solver = solver_of(method, problem, Foreseen(options.tol, options.max_passes))
     p0 = problem.primal_at_zero
     started = time.perf_counter()
@@ -193,7 +192,10 @@ def run_predict_rank(
     truncation = at or model.metadata.get("truncation", TRUNCATION)
     quality = {}
     if found.qid is not None:
-        quality = quality_of(found.y, scores, found.qid, truncation)
+        quality = {
+            f"NDCG@{truncation}": mean_ndcg(found.y, scores, found.qid, truncation),
+            "MAP": mean_average_precision(found.y, scores, found.qid),
+        }
     text = "".join(f"{score:.17g}\n" for score in scores)
     if output is not None:
         write_text(output, text)

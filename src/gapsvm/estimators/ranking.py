@@ -31,9 +31,8 @@ from gapsvm.solvers.base import Foreseen, warmed
 from gapsvm.solvers.loop import solve
 from gapsvm.solvers.trace import Result, Status
 from gapsvm.system.cores import at_most_cores
-from gapsvm.training.methods import name_of, solver_of
+from gapsvm.training.methods import AUTO, name_of, solver_of
 from gapsvm.training.progress import ProgressBar
-from gapsvm.training.ranking import chosen_method
 
 
 def _data_of(problem: RankingProblem) -> dict[str, Any]:
@@ -238,7 +237,7 @@ class RankSVC(BaseEstimator):
             )
 
     def _method(self, problem: RankingProblem) -> Any:
-        return chosen_method(problem) if self.method == "auto" else self.method
+        return problem.default_method if self.method == AUTO else self.method
 
     def _warm_start(self, problem: RankingProblem) -> RiskIterate | None:
         """The weights of the last fit, and if it saw the same data what it proved."""
