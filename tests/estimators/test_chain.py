@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from itertools import pairwise
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
@@ -109,6 +109,26 @@ def test_scores_of_sequences_and_tokens(Estimator):
     for tokens, labels, top in zip(clf.token_scores(X), clf.predict(X), best):
         np.testing.assert_allclose(tokens.max(axis=1), top)
         assert list(clf.classes_[tokens.argmax(axis=1)]) == list(labels)
+
+
+@every
+@pytest.mark.parametrize("options", [{}, {"edge_features": True}, {"transitions": "seen"}], ids=str)
+def test_the_best_labellings_are_those_of_all(Estimator, options):
+    """Against all labellings listed; fewer where there are fewer."""
+    X, y = arrays()
+    clf = Estimator(**options).fit(X, y)
+    chosen = [*[x[:4] for x in X if len(x) > 1][:6], X[0][:1]]
+    for x, found in zip(chosen, clf.predict_k_best(chosen, 7)):
+        every_one = [list(labels) for labels in product(NAMES, repeat=len(x))]
+        scores = np.array([clf.sequence_scores([x], [labels])[0] for labels in every_one])
+        known = np.sort(scores[np.isfinite(scores)])[::-1][:7]
+        np.testing.assert_allclose([score for score, _ in found], known)
+        told = [clf.sequence_scores([x], [labels])[0] for _, labels in found]
+        np.testing.assert_allclose(told, known)
+        assert len({tuple(labels) for _, labels in found}) == len(found)
+    assert list(clf.predict_k_best(chosen, 1)[0][0][1]) == list(clf.predict(chosen)[0])
+    with pytest.raises(ValueError, match="k must be at least 1"):
+        clf.predict_k_best(chosen, 0)
 
 
 @every

@@ -194,6 +194,18 @@ class _ChainEstimator(CertifiedFit):
         labels, _ = encoded_labels(y, scores.chains.starts.astype(np.int64), self.classes_)
         return scores.of(labels.astype(np.uint16))
 
+    def predict_k_best(self, X: Any, k: int) -> list[list[tuple[float, Any]]]:
+        """The k best labellings of each sequence: lists of (score, labels), best first."""
+        check_is_fitted(self)
+        if not k >= 1:
+            raise ValueError(f"k must be at least 1, got {k!r}")
+        scores = self._model.scores(X, self._backend())
+        found = [scores.k_best(i, int(k)) for i in range(len(scores.chains))]
+        return [
+            [(float(value), self.classes_[labels]) for labels, value in zip(*best)]
+            for best in found
+        ]
+
     def token_scores(self, X: Any) -> list[Any]:
         """Of each token and label: the best score of a labelling that has this label there.
 

@@ -165,6 +165,29 @@ class ChainScores:
         everything = self.chains.everything
         return self.best(everything)[1] - self.best(everything, labels)[1]
 
+    def k_best(self, i: int, count: int) -> tuple[Any, Any]:
+        """The ``count`` best labellings of chain i, best first, one a row, and their scores; fewer
+        where there are no more."""
+        scores, edges = self._tables(np.array([i], dtype=np.uint32))
+        tops, origins = scores[0][:, None], []  # labels × places: best scores of ways to a label
+        for t in range(1, len(scores)):
+            edge = edges[t if len(edges) > 1 else 0]
+            ways = (tops[:, :, None] + edge[:, None, :]).reshape(-1, edge.shape[1])
+            order = np.argsort(-ways, axis=0, kind="stable")[:count]
+            origins.append((order // tops.shape[1], order % tops.shape[1]))
+            tops = np.take_along_axis(ways, order, axis=0).T + scores[t][:, None]
+        found = np.argsort(-tops, axis=None, kind="stable")[:count]
+        values = tops.ravel()[found]
+        found, values = found[np.isfinite(values)], values[np.isfinite(values)]
+        labels = np.empty((len(found), len(scores)), dtype=np.intp)
+        here, place = np.divmod(found, tops.shape[1])
+        for t in range(len(scores) - 1, 0, -1):
+            labels[:, t] = here
+            before, places = origins[t - 1]
+            here, place = before[place, here], places[place, here]
+        labels[:, 0] = here
+        return labels, values
+
     def max_marginals(self) -> Any:
         """Tokens × labels: the score of the best labelling that has this label there."""
 
