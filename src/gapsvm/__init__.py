@@ -49,6 +49,8 @@ _HOME = {
     "MiniBatchSDCA": "gapsvm.solvers.minibatch.solver",
     "WorkingSet": "gapsvm.solvers.working_set.solver",
     "KernelNewton": "gapsvm.solvers.working_set.newton",
+    "read_libsvm": "gapsvm.models.libsvm",
+    "write_libsvm": "gapsvm.models.libsvm",
     "InteriorPoint": "gapsvm.solvers.newton.interior",
     "Newton": "gapsvm.solvers.newton.newton",
     "Pegasos": "gapsvm.solvers.subgradient.solver",

@@ -36,7 +36,7 @@ from gapsvm.estimators.whole import whole_fit
 from gapsvm.kernels.registry import PRECOMPUTED, get_kernel
 from gapsvm.kernels.rows import CallableRows, FeatureRows, KernelRows, MatrixRows, called
 from gapsvm.losses.registry import get_loss
-from gapsvm.models.support_vectors import machine_functions, paired
+from gapsvm.models.support_vectors import SupportVectorModel, machine_functions, paired, votes
 from gapsvm.problems.kernel import KernelIterate
 from gapsvm.problems.linear import check_weights
 from gapsvm.rows.matrix import copy_note, joined_notes
@@ -266,6 +266,31 @@ class _KernelMachine(CallbackSupportMixin, BaseEstimator):
         ends = np.concatenate([[0], np.cumsum(counts)])
         by_class = [K[:, first:last] @ coef[:, first:last].T for first, last in pairwise(ends)]
         return paired(by_class) + self._intercepts
+
+    def as_model(self) -> SupportVectorModel:
+        """What predicts, without the estimator: to be written as a file, for instance.
+
+        A callable or a precomputed matrix has no place in it.
+        """
+        check_is_fitted(self)
+        if self._kernel is None:
+            raise ValueError("a callable or precomputed kernel cannot stand in a model by itself")
+        pairs = getattr(self, "_against_one", False)
+        return SupportVectorModel(
+            kernel=self._kernel,
+            vectors=self.support_vectors_,
+            coef=self._coef,
+            intercept=self._intercepts,
+            classes=getattr(self, "classes_", None),
+            counts=self.n_support_ if pairs else None,
+            loss=self.loss,
+            lam=self.lam,
+            bias="free" if self.fit_intercept else "none",
+            primal=self.primal_objective_,
+            dual=self.dual_objective_,
+            method=self.method_,
+            status=self.status_,
+        )
 
     @property
     def coef_(self) -> Any:
@@ -622,15 +647,9 @@ class_weight_, shape_fit_, fit_status_ : as scikit-learn's
             return self.classes_[self.decision_function(X).argmax(axis=1)]
         if self.break_ties:
             return self.classes_[np.argmax(self.decision_function(X), axis=1)]
-        return self.classes_[self._votes(self._functions(X, self.n_support_)).argmax(axis=1)]
-
-    def _votes(self, values: Any) -> Any:
-        """Of each pair of classes for one of the two."""
-        votes = np.zeros((len(values), len(self.classes_)), dtype=np.intp)
-        for column, (i, j) in zip(values.T, combinations(range(len(self.classes_)), 2)):
-            votes[:, i] += column > 0
-            votes[:, j] += column <= 0
-        return votes
+        return self.classes_[
+            votes(self._functions(X, self.n_support_), len(self.classes_)).argmax(axis=1)
+        ]
 
 
 class SVR(RegressorMixin, _KernelMachine):

@@ -23,7 +23,10 @@ def read_model(path: str | os.PathLike[str]) -> LinearModel:
     with open_regular(path) as file:
         start = file.read(64)
     if start.startswith(b"svm_type"):
-        raise ModelFormatError(f"{path} is a LIBSVM model; only linear models are read")
+        raise ModelFormatError(
+            f"{path} is a LIBSVM model; only linear models are read here, and that one by "
+            "gapsvm.read_libsvm"
+        )
     if start.startswith(b"solver_type"):
         return read_liblinear(path)
     if not looks_like_tensors(start):

@@ -64,6 +64,27 @@ class SupportVectorModel:
             self.kernel, self.vectors, self.coef, self.intercept, self.counts, X, threads
         )
 
+    def predict(self, X: Any, threads: int = 1) -> Any:
+        """Labels, by votes of pairs where there are more than two classes; or responses."""
+        values = self.functions(X, threads)
+        if self.classes is None:
+            return values[:, 0]
+        classes = np.asarray(self.classes)
+        if len(classes) == 2:
+            return classes[(values[:, 0] > 0).astype(np.intp)]
+        if self.counts is None:
+            return classes[values.argmax(axis=1)]
+        return classes[votes(values, len(classes)).argmax(axis=1)]
+
+
+def votes(values: Any, n_classes: int) -> Any:
+    """Of each pair of classes for one of the two."""
+    found = np.zeros((len(values), n_classes), dtype=np.intp)
+    for column, (i, j) in zip(values.T, combinations(range(n_classes), 2)):
+        found[:, i] += column > 0
+        found[:, j] += column <= 0
+    return found
+
 
 def machine_functions(
     kernel: Any, vectors: Any, coef: Any, intercept: Any, counts: Any, X: Any, threads: int = 1
