@@ -40,12 +40,9 @@ def run_predict(
         require_output("--output FILE writes it, without --json")
     check_target(output, "--output", stream=True)
     if _labels_sequences(model_path):
-        from gapsvm.cli.chains import run_chain_predict
-
         if scores or column is not None or no_label or at is not None:
-            options = "--scores, --label, --no-label or --at"
-            raise ValueError(f"{model_path} labels sequences: no {options}")
-        run_chain_predict(model_path, data, output, as_json, threads)
+            raise ValueError(f"{model_path} labels sequences: no {_NOT_OF_SEQUENCES}")
+        _predict_sequences(model_path, data, output, as_json, threads)
         return
     model = read_model(model_path)
     if model.loss in RANKING_LOSSES:
@@ -70,17 +67,33 @@ def run_predict(
     predicted = model.predict(X)
     lines = _score_lines(model.decision_function(X)) if scores else [_shown(v) for v in predicted]
     quality = {} if y is None else _quality(model.classes, predicted, y)
+    _hand_out(lines, quality, output, as_json)
+
+
+def _hand_out(
+    lines: list[str], quality: dict[str, float], output: Path | None, as_json: bool
+) -> None:
+    """Write what was predicted, and say how good it is."""
     text = "\n".join(lines) + "\n"
     if output is not None:
         write_text(output, text)
     elif not as_json:
         print_data(text)
     if as_json:
-        print_json({"rows": len(predicted), **quality})
+        print_json({"rows": len(lines), **quality})
     else:
         said = ", ".join(f"{name} {value:.6g}" for name, value in quality.items())
         said = said or "nothing to compare with"
-        say(f"{len(predicted):,} rows: {said}", error=True)
+        say(f"{len(lines):,} rows: {said}", error=True)
+
+
+_NOT_OF_SEQUENCES = "--scores, --label, --no-label or --at"
+
+
+def _predict_sequences(*request: Any) -> None:
+    from gapsvm.cli.chains import run_chain_predict  # Numba, and much else
+
+    run_chain_predict(*request)
 
 
 def _labels_sequences(path: Path) -> bool:
