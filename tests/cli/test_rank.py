@@ -125,6 +125,7 @@ def test_files_without_queries(documents: Path, tmp_path: Path, run: Command) ->
     assert scored.code == 0
     assert len(scored.out.split()) == 2
     assert "nothing to compare with" in scored.err
+    assert "leave out --scores" in run("predict", model, plain, "--scores").err
     equal = tmp_path / "equal.txt"
     equal.write_text("1 qid:7 1:1\n1 qid:7 1:2\n")
     done = run("fit", equal, "--task", "rank", "--json")

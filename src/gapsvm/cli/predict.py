@@ -48,6 +48,8 @@ def run_predict(
     if model.loss in RANKING_LOSSES:
         from gapsvm.cli.rank import run_predict_rank
 
+        if scores:
+            raise ValueError(f"{model_path} ranks, and predicts scores anyway: leave out --scores")
         run_predict_rank(model, data, output, as_json, threads, at)
         return
     if at is not None:
@@ -67,10 +69,10 @@ def run_predict(
     predicted = model.predict(X)
     lines = _score_lines(model.decision_function(X)) if scores else [_shown(v) for v in predicted]
     quality = {} if y is None else _quality(model.classes, predicted, y)
-    _hand_out(lines, quality, output, as_json)
+    hand_out(lines, quality, output, as_json)
 
 
-def _hand_out(
+def hand_out(
     lines: list[str], quality: dict[str, float], output: Path | None, as_json: bool
 ) -> None:
     """Write what was predicted, and say how good it is."""

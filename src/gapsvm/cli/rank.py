@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from gapsvm.cli.files import check_target, followed, write_text
+from gapsvm.cli.files import followed, write_text
 from gapsvm.cli.fit import BUDGET_ENDED, CERTIFIED, FitRequest, check_files, trace_lines, weights_of
-from gapsvm.cli.output import note, print_data, print_json, require_output, say, show_facts
+from gapsvm.cli.output import note, print_json, require_output, say, show_facts
+from gapsvm.cli.predict import hand_out
 from gapsvm.cli.streams import is_terminal
 from gapsvm.cli.tables import certificate_table
 from gapsvm.io.svmlight import SvmlightData, SvmlightError, read_svmlight
@@ -178,9 +179,6 @@ def run_predict_rank(
     at: int | None,
 ) -> None:
     """A score for every document; NDCG and MAP where qids are there."""
-    if output is None or as_json:
-        require_output("--output FILE writes it, without --json")
-    check_target(output, "--output", stream=True)
     _check_svmlight(data)
     read: dict[str, Any] = {"n_features": model.n_features, "threads": threads}
     try:
@@ -196,13 +194,4 @@ def run_predict_rank(
             f"NDCG@{truncation}": mean_ndcg(found.y, scores, found.qid, truncation),
             "MAP": mean_average_precision(found.y, scores, found.qid),
         }
-    text = "".join(f"{score:.17g}\n" for score in scores)
-    if output is not None:
-        write_text(output, text)
-    elif not as_json:
-        print_data(text)
-    if as_json:
-        print_json({"rows": len(scores), **quality})
-    else:
-        said = ", ".join(f"{name} {value:.6g}" for name, value in quality.items())
-        say(f"{len(scores):,} rows: {said or 'nothing to compare with'}", error=True)
+    hand_out([f"{score:.17g}" for score in scores], quality, output, as_json)
