@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from gapsvm.cli.files import check_header, check_target, check_verify, label_column, write_text
-from gapsvm.cli.output import note, print_data, print_json, require_output, say
+from gapsvm.cli.files import check_header, check_target, check_verify, label_column
+from gapsvm.cli.output import note, require_output
+from gapsvm.cli.predictions import hand_out
 from gapsvm.io.matching import Expected, load_matching
 from gapsvm.io.tables import is_table
 from gapsvm.io.tensors import TensorFileError, read_metadata
@@ -70,23 +71,6 @@ def run_predict(
     lines = _score_lines(model.decision_function(X)) if scores else [_shown(v) for v in predicted]
     quality = {} if y is None else _quality(model.classes, predicted, y)
     hand_out(lines, quality, output, as_json)
-
-
-def hand_out(
-    lines: list[str], quality: dict[str, float], output: Path | None, as_json: bool
-) -> None:
-    """Write what was predicted, and say how good it is."""
-    text = "\n".join(lines) + "\n"
-    if output is not None:
-        write_text(output, text)
-    elif not as_json:
-        print_data(text)
-    if as_json:
-        print_json({"rows": len(lines), **quality})
-    else:
-        said = ", ".join(f"{name} {value:.6g}" for name, value in quality.items())
-        said = said or "nothing to compare with"
-        say(f"{len(lines):,} rows: {said}", error=True)
 
 
 _NOT_OF_SEQUENCES = "--scores, --label, --no-label or --at"

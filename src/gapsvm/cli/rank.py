@@ -13,7 +13,7 @@ import numpy as np
 from gapsvm.cli.files import followed, write_text
 from gapsvm.cli.fit import BUDGET_ENDED, CERTIFIED, FitRequest, check_files, trace_lines, weights_of
 from gapsvm.cli.output import note, print_json, require_output, say, show_facts
-from gapsvm.cli.predict import hand_out
+from gapsvm.cli.predictions import hand_out
 from gapsvm.cli.streams import is_terminal
 from gapsvm.cli.tables import certificate_table
 from gapsvm.io.svmlight import SvmlightData, SvmlightError, read_svmlight
