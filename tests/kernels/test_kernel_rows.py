@@ -27,7 +27,8 @@ def test_values_are_scikit_learns(name, layout):
     K = pairwise_kernels(X, metric={"chi2": "chi2"}.get(name, name), **options)
     v = np.random.default_rng(0).normal(size=N) * (np.arange(N) % 3 == 0)
     np.testing.assert_allclose(rows.product(v), K @ v, rtol=1e-12, atol=1e-13)
-    assert rows.evaluations == (N * N if name == "sigmoid" else 30 * N)  # it is looked at
+    seen = {"sigmoid": N * N, "linear": 0}  # it is looked at; products with weights do
+    assert rows.evaluations == seen.get(name, 30 * N)
     np.testing.assert_allclose(rows.gram, K, rtol=1e-12, atol=1e-14)
     np.testing.assert_allclose(rows.diagonal, K.diagonal(), rtol=1e-12)
     some = np.array([5, 3, 80])
@@ -87,6 +88,19 @@ def test_sums_are_screened():
     none, errors = rows.screened(coef, lambda some, sums, bounds: some < 0)
     np.testing.assert_allclose(none, exact, rtol=1e-12, atol=1e-13)
     assert not errors.any()
+
+
+@pytest.mark.parametrize("layout", [np.asarray, sp.csr_matrix])
+def test_a_linear_kernel_needs_no_rows_of_it(layout):
+    rows = FeatureRows(layout(X).astype(np.float32), get_kernel("linear"))
+    K, pull = np.float32(X).astype(float) @ np.float32(X).astype(float).T, np.zeros(N)
+    index, coef, active = np.array([4, 70, 9]), np.array([1.0, -2.0, 0.5]), np.arange(0, N, 2)
+    rows.subtract(index, coef, pull, np.float32)
+    np.testing.assert_allclose(pull, -coef @ K[index], rtol=1e-12, atol=1e-12)
+    rows.subtract(index, coef, pull, np.float32, active)
+    np.testing.assert_allclose(pull[active], -2 * coef @ K[index][:, active], atol=1e-12)
+    np.testing.assert_allclose(pull[1::2], -coef @ K[index][:, 1::2], atol=1e-12)
+    assert rows.evaluations == 0
 
 
 def test_a_cache_keeps_what_serves_most():

@@ -22,7 +22,7 @@ from gapsvm.kernels.cache import RowCache
 from gapsvm.kernels.registry import on_data
 from gapsvm.rows.matrix import Rows, as_rows, checked_rows
 from gapsvm.types.matrices import CSR, Dense
-from gapsvm.types.mercer import OF_PRODUCTS, ChiSquared, Gaussian
+from gapsvm.types.mercer import OF_PRODUCTS, ChiSquared, Gaussian, Linear
 
 _TILE_ROWS, _TILE_COLUMNS = 128, 1024
 """A tile of float32 that stays in the second-level cache with the rows that it is made of."""
@@ -337,6 +337,24 @@ class FeatureRows(KernelRows):
         self.is_definite = self.kernel.is_definite
         if self.is_definite is None:
             self.is_definite = looked_at(self) if like is None else like.is_definite
+
+    def product(self, coef: Any) -> Any:
+        """Of the linear kernel X(Xᵀ·coef): no value of K is needed."""
+        if not isinstance(self.kernel, Linear) or "gram" in self.__dict__:
+            return super().product(coef)
+        weights, out = np.zeros(self.rows.shape[1]), np.empty(self.n_rows)
+        self.backend.combination(self.rows.view, np.ascontiguousarray(coef, np.float64), weights)
+        self.backend.margins(self.rows.view, weights, out)
+        return out
+
+    def subtract(self, index: Any, coef: Any, pull: Any, dtype: Any, active: Any = None) -> None:
+        if not isinstance(self.kernel, Linear) or "gram" in self.__dict__:
+            super().subtract(index, coef, pull, dtype, active)
+            return
+        every = np.zeros(self.n_rows)
+        every[index] = coef
+        some = slice(None) if active is None else active
+        pull[some] -= self.product(every)[some]
 
     def part(self, index: Any, dtype: Any) -> Part:
         return part_of(self.rows, index, dtype, spread=not self.of_products)
