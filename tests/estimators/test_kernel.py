@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import inspect
 import pickle
+import signal
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 import scipy.sparse as sp
 from problems import matrix, targets
@@ -225,6 +228,50 @@ def test_copies_predict_the_same(model):
     other = pickle.loads(pickle.dumps(fitted))
     np.testing.assert_array_equal(other.predict(X), fitted.predict(X))
     assert other.history_ == fitted.history_
+
+
+@pytest.mark.parametrize("cache_size", [1e-9, 0.01])
+def test_a_cache_smaller_than_a_row_or_a_block(cache_size):
+    small = SVC(cache_size=cache_size, solver=BLOCKS, tol=1e-6).fit(X, THREE)
+    ample = SVC(solver=BLOCKS, tol=1e-6).fit(X, THREE)
+    assert small.converged_
+    np.testing.assert_allclose(small.primal_objective_, ample.primal_objective_, atol=2e-6)
+
+
+@pytest.mark.parametrize("gamma", [0.0, 1e-12, 1e12])
+@pytest.mark.parametrize("solver", ["auto", BLOCKS], ids=["whole", "blocks"])
+def test_kernels_that_tell_nothing_apart_or_everything(gamma, solver):
+    """K = 1 and K = I; rows that are there twice with different labels."""
+    data, y = np.vstack([X, X[:20]]), np.append(LABELS, -LABELS[:20])
+    fitted = SVC(gamma=gamma, solver=solver).fit(data, y)
+    assert fitted.converged_
+    assert np.isfinite(fitted.decision_function(data)).all()
+
+
+@pytest.mark.parametrize("table", [pd.DataFrame, pl.DataFrame])
+def test_tables_and_their_labels(table):
+    names = [f"x{i}" for i in range(5)]
+    labels = table({"y": np.array(["no", "yes"])[(LABELS > 0).astype(int)]})["y"]
+    data = table({name: X[:, i] for i, name in enumerate(names)})
+    fitted = SVC().fit(data, labels)
+    assert list(fitted.feature_names_in_) == names
+    assert set(fitted.classes_) == {"no", "yes"}
+    want = SVC().fit(X, LABELS).predict(X) > 0
+    np.testing.assert_array_equal(fitted.predict(data) == "yes", want)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "logistic"])
+def test_ctrl_c_leaves_the_last_certified_model(loss):
+    def press(record):
+        signal.raise_signal(signal.SIGINT)
+
+    solver = BLOCKS if loss == "hinge" else KernelNewton(block_size=32, whole=0)
+    model = SVC(loss=loss, solver=solver, tol=1e-12, callbacks=press)
+    with pytest.raises(KeyboardInterrupt, match="last certified model"):
+        model.fit(np.tile(X, (6, 1)), np.tile(LABELS, 6))
+    assert model.status_ == "INTERRUPTED"
+    assert np.isfinite(model.dual_gap_)
+    assert model.predict(X).shape == (80,)
 
 
 IMPOSSIBLE = {
