@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,7 +13,8 @@ from benchmarks.common import geometric_mean
 from benchmarks.peer_cases import TABLES, PeerCase, Table
 from gapsvm.reproduce.style import BLUE, GREEN, GREY, ORANGE, drawing
 
-BEGIN, END = "<!-- peers: begin -->", "<!-- peers: end -->"
+TIE = 1.3
+"""Times that differ by less are not told apart."""
 NEVER = "—"
 
 
@@ -87,14 +89,48 @@ def _summary(timed: list[Row]) -> list[str]:
         return ["No peer reached any of these targets."]
     least = min(met, key=lambda row: row.ratio)
     missed = [f"{row.case.title} to {row.target:.0e}" for row in timed if row.ratio == 0]
+    ahead, ties, behind = verdicts(timed)
     alone = sum(row.ratio == np.inf for row in timed)
     text = (
         f"Best peer over gapsvm: geometric mean {geometric_mean([row.ratio for row in met]):.2f}, "
-        f"least {least.ratio:.2f} ({least.case.title} to {least.target:.0e}), "
-        f"below 1 in {sum(row.ratio < 1 for row in met)} of {len(timed)} cells"
+        f"least {least.ratio:.2f} ({least.case.title} to {least.target:.0e}). "
+        f"Of {len(timed)} cells gapsvm is ahead in {ahead}, a tie (below 30 %) in {ties}, "
+        f"behind in {behind}; in {alone} no peer arrives"
     )
-    text += f"; {alone} more that no peer reached" if alone else ""
-    return [text + (f"; gapsvm missed {', '.join(missed)}." if missed else ".")]
+    text += f"; gapsvm missed {', '.join(missed)}." if missed else "."
+    return textwrap.wrap(text, 100)
+
+
+def verdicts(timed: list[Row]) -> tuple[int, int, int]:
+    """In how many cells gapsvm is ahead, level, behind."""
+    ahead = sum(row.ratio >= TIE for row in timed)
+    behind = sum(row.ratio <= 1 / TIE for row in timed)
+    return ahead, len(timed) - ahead - behind, behind
+
+
+def overview(results: dict[str, Any]) -> str:
+    """A line for each table."""
+    head = ["table", "cells", "geometric mean", "least", "ahead", "tie", "behind", "no peer"]
+    lines = [_line(head), _line(["---"] * len(head))]
+    for table in TABLES.values():
+        timed = list(rows(table, results))
+        ratios = [row.ratio for row in timed if 0 < row.ratio < np.inf]
+        if ratios:
+            means = [f"{geometric_mean(ratios):.2f}", f"{min(ratios):.2f}"]
+            counts = [*verdicts(timed), sum(row.ratio == np.inf for row in timed)]
+            lines.append(_line([table.title, str(len(timed)), *means, *map(str, counts)]))
+    return "\n".join(lines)
+
+
+def ratios(table: Table, results: dict[str, Any]) -> str:
+    """A line for each problem: how many times faster than which peer, to each target."""
+    cells: dict[str, list[str]] = {}
+    for row in rows(table, results):
+        best = f"{row.ratio:.2f} {row.best[0]}" if row.best else "no peer"
+        cells.setdefault(row.case.title, []).append(best)
+    head = ["problem, λ", *(f"to {target:.0e}".replace("e-0", "e-") for target in table.targets)]
+    lines = [_line(head), _line(["---"] * len(head))]
+    return "\n".join([*lines, *(_line([title, *best]) for title, best in cells.items())])
 
 
 def slope(sizes: list[int], seconds: list[float]) -> float:
@@ -180,11 +216,8 @@ def _draw(path: Path, table: Table, timed: list[Row], what: str) -> None:
         figure.legend(loc="outside lower center", ncols=len(targets))
 
 
-def write_readme(path: Path, results: dict[str, Any]) -> None:
-    """Put every table that has been timed between the two marks of the page."""
-    page = path.read_text(encoding="utf-8")
-    before, _, rest = page.partition(BEGIN)
-    _, _, after = rest.partition(END)
+def write_pages(folder: Path, results: dict[str, Any]) -> None:
+    """Every table that has been timed into ``results-peers.md``, its sums into ``README.md``."""
     bandwidth = ", ".join(
         f"{float(value) / 1e9:.1f} GB/s with {threads} thread{'s' if threads != '1' else ''}"
         for threads, value in results["bandwidth"].items()
@@ -193,9 +226,18 @@ def write_readme(path: Path, results: dict[str, Any]) -> None:
         f"{results.get('versions', 'Nothing timed yet')}; triad {bandwidth or 'not measured'}.",
         *(markdown(t, results) for t in TABLES.values() if any(rows(t, results))),
         "### The same minimum",
-        "Problems on which a setting was found, and the least P − P* of all sweeps, which end when "
-        "the tightest target is met.  A negative one would disprove P*.",
+        "Problems on which a setting was found, and the least P − P* of all sweeps, which end "
+        "when\nthe tightest target is met. A negative one would disprove P*.",
         proof(results),
     ]
-    body = "\n\n".join(parts)
-    path.write_text(f"{before}{BEGIN}\n{body}\n{END}{after}", encoding="utf-8")
+    _put(folder / "results-peers.md", "peers", "\n\n".join(parts))
+    _put(folder / "README.md", "overview", overview(results))
+    _put(folder / "README.md", "ratios", ratios(TABLES["linear"], results))
+
+
+def _put(path: Path, name: str, body: str) -> None:
+    """Between the two marks of that name."""
+    begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
+    before, _, rest = path.read_text(encoding="utf-8").partition(begin)
+    _, _, after = rest.partition(end)
+    path.write_text(f"{before}{begin}\n{body}\n{end}{after}", encoding="utf-8")

@@ -40,7 +40,7 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.common import TARGETS, Timed, race, versions
 from benchmarks.peer_cases import EPSILON, TABLES, PeerCase, Table
-from benchmarks.peer_report import markdown, plots, write_readme
+from benchmarks.peer_report import markdown, plots, write_pages
 from benchmarks.peer_worker import PEERS, Peer, write_arrays
 
 REPEATS = 3
@@ -371,7 +371,7 @@ def main() -> None:
     parser.add_argument("--settings-only", action="store_true", help="sweep, time nothing")
     parser.add_argument("--retry", action="store_true", help="sweep again where none was found")
     parser.add_argument("--again", action="store_true", help="time cells that have a time, too")
-    parser.add_argument("--readme", action="store_true", help="write benchmarks/README.md's part")
+    parser.add_argument("--write", action="store_true", help="write the tables of the pages here")
     args = parser.parse_args()
     warnings.simplefilter("ignore")
     if args.install:
@@ -407,8 +407,8 @@ def main() -> None:
     print(text)
     (args.output / "peers.md").write_text(text + "\n", encoding="utf-8")
     plots(chosen, results, args.output)
-    if args.readme:
-        write_readme(Path(__file__).parent / "README.md", results)
+    if args.write:
+        write_pages(Path(__file__).parent, results)
 
 
 if __name__ == "__main__":

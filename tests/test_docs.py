@@ -12,6 +12,9 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PROSE = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
+PROSE += sorted((ROOT / "benchmarks").glob("*.md"))
+FIGURES = ROOT / "docs" / "figures"
 
 pytestmark = pytest.mark.skipif(not (ROOT / "docs").exists(), reason="not in a checkout")
 
@@ -77,7 +80,34 @@ def test_the_command_page_shows_every_command() -> None:
         assert f"$ gapsvm {command} " in shown.replace("\n", " ")
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def headings(page: Path) -> set[str]:
+    """The anchors of a page, by GitHub's rule."""
+    titles = re.findall(r"^#+ (.*)$", page.read_text(), re.M)
+    titles = [re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", title) for title in titles]
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+@pytest.mark.parametrize("page", PROSE, ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_lead_somewhere(page: Path) -> None:
-    for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text()):
-        assert (page.parent / target).exists(), target
+    for target, anchor in re.findall(r"\]\(([^)#:]*)(?:#([^)]*))?\)", page.read_text()):
+        there = page.parent / target if target else page
+        assert there.exists(), target
+        assert not anchor or anchor in headings(there), f"{target}#{anchor}"
+
+
+@pytest.mark.parametrize("page", PROSE, ids=lambda page: str(page.relative_to(ROOT)))
+def test_lines_are_short(page: Path) -> None:
+    """Measured tables, which lie in files of their own, and what programs print may be wide."""
+    text = re.sub(r"^```(text|console)\n.*?^```$", "", page.read_text(), flags=re.M | re.S)
+    measured = page.parent == FIGURES or page.name.startswith("results")
+    lines = text.splitlines()
+    assert [ln for ln in lines if len(ln) > 119 and not (measured and ln.startswith("|"))] == []
+
+
+def test_paths_that_the_design_names_are_there() -> None:
+    """Modules and folders in backticks lie in the package or its folders, or at the root."""
+    package = ROOT / "src" / "gapsvm"
+    roots = [ROOT, package, *(path for path in package.rglob("*") if path.is_dir())]
+    for page in (ROOT / "docs" / "design").glob("*.md"):
+        for name in re.findall(r"`([\w/]+(?:\.py|/))`", page.read_text()):
+            assert any((root / name).exists() for root in roots), f"{page.name}: {name}"

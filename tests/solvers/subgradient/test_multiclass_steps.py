@@ -173,7 +173,7 @@ def test_every_rule_closes_in(loss, rule, sampler):
 @every_loss
 @pytest.mark.parametrize("bias", ["none", "penalized"])
 def test_the_ball_holds_the_optimum(loss, bias):
-    """‖W*‖² ≤ P₀/λ (docs/design.md): the projected method comes as close."""
+    """‖W*‖² ≤ P₀/λ (docs/design/multiclass.md): the projected method comes as close."""
     p = problem(loss, lam=0.02, bias=bias)
     found = solve(p, Subgradient(4, True, average="tail"), gap=0.02, max_passes=4000)
     assert found.converged

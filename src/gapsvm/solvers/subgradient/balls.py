@@ -10,7 +10,9 @@ from gapsvm.problems.linear import LinearProblem
 
 
 def ball_radius(lam: float, at_zero: float) -> float:
-    """‖w*‖ ≤ √(P(0)/λ), Pegasos's eq. (6) for any loss φ ≥ 0 (docs/design.md); 1/√λ for the hinge.
+    """‖w*‖ ≤ √(P(0)/λ), Pegasos's eq. (6) for any loss φ ≥ 0; 1/√λ for the hinge.
+
+    docs/design/subgradient.md derives it.
 
     ``at_zero``: P at w = 0 and any one bias, or what is no smaller.
     """
