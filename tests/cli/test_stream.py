@@ -220,7 +220,7 @@ def test_a_time_limit_ends_it(streamed: Any, two_classes: Path) -> None:
         (("--max-passes", "0"), "--max-passes"),
         (("--classes", "1"), "two different labels"),
         (("--classes", "1,x"), "numbers"),
-        (("--classes", "1,2"), "label -1 is none of the classes"),
+        (("--classes", "1,2"), "labels that are not in classes [1.0, 2.0]: [-1.0]"),
         (("--loss", "huber", "--classes", "1,-1"), "regression"),
         (("--model", "/nowhere/model"), "no folder"),
         (("--n-features", "3"), "n_features=3"),

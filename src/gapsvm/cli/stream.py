@@ -36,6 +36,7 @@ from gapsvm.models.linear import LinearModel
 from gapsvm.solvers.loop import deferred_interrupt
 from gapsvm.system.checksums import confirm
 from gapsvm.system.memory import TOO_WIDE, check_vector
+from gapsvm.training.fitting import numbers_of
 from gapsvm.training.label_runs import LabelRuns, describe_run
 from gapsvm.training.methods import name_of
 from gapsvm.training.online import OnlineLearner
@@ -300,15 +301,6 @@ def _found(source: _Text | _Folder) -> Any:
     return np.array(sorted(labels))
 
 
-def _numbers(y: Any, classes: Any) -> Any:
-    """0, 1, … for the labels of the classes."""
-    numbers = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
-    strange = classes[numbers] != y
-    if strange.any():
-        raise ValueError(f"label {y[strange][0]:g} is none of the classes {classes.tolist()}")
-    return numbers
-
-
 # -- learning --------------------------------------------------------------------------------------
 
 
@@ -336,7 +328,7 @@ def _learn(
             task = bar.add_task(name, total=None, rows=0, error=math.nan)
             for piece in _whole_batches(source.pieces(), learner.solver.batch_size):
                 _widen(learner, source.width_of(piece))
-                y = piece.labels if classes is None else _numbers(piece.labels, classes)
+                y = piece.labels if classes is None else numbers_of(piece.labels, classes)
                 learner.learn(piece.matrix(learner.n_features), y, validate=number == 1)
                 if runs is not None and (run := runs.see(y)) is not None:
                     told = describe_run(f"{classes[run[0]]:g}", run[1])

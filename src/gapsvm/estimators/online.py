@@ -19,8 +19,9 @@ from gapsvm.estimators.randomness import seed_of
 from gapsvm.estimators.rows import rows_to_learn, rows_to_predict
 from gapsvm.estimators.whole import all_or_nothing
 from gapsvm.losses.base import Loss
-from gapsvm.losses.registry import get_loss
+from gapsvm.losses.registry import loss_with
 from gapsvm.problems.linear import check_weights
+from gapsvm.training.fitting import loss_of, numbers_of
 from gapsvm.training.label_runs import LabelRuns, describe_run
 from gapsvm.training.online import HORIZON, OnlineLearner
 
@@ -29,6 +30,7 @@ class _OnlineModel(BaseEstimator):
     """What classification and regression share."""
 
     _parameter_constraints: dict[str, list[Any]] = {
+        "loss": [str, Loss],
         "lam": [Interval(Real, 0, None, closed="neither")],
         "step_rule": [str, HasMethods("rates")],
         "batch_size": [Interval(Integral, 1, None, closed="left")],
@@ -144,7 +146,8 @@ class OnlineSVC(ProbabilitiesMixin, ClassifierMixin, _OnlineModel):
 
     Parameters
     ----------
-    loss : {"hinge", "squared_hinge", "smoothed_hinge", "logistic"}, default="hinge"
+    loss : str or ``gapsvm.Loss``, default="hinge"
+        "hinge", "squared_hinge", "smoothed_hinge" or "logistic"; a spec; or a loss of your own.
     lam : float, default=1e-4
         λ, where the objective is the expected loss + (λ/2)‖w‖².
     step_rule : {"auto", "pegasos", "norma", "zhang", "adaptive", "proximal", "bound", \
@@ -188,14 +191,10 @@ class OnlineSVC(ProbabilitiesMixin, ClassifierMixin, _OnlineModel):
     """
 
     classes_: Any
-    _parameter_constraints = {
-        **_OnlineModel._parameter_constraints,
-        "loss": [StrOptions({"hinge", "squared_hinge", "smoothed_hinge", "logistic"})],
-    }
 
     def __init__(
         self,
-        loss: str = "hinge",
+        loss: str | Loss = "hinge",
         *,
         lam: float = 1e-4,
         step_rule: Any = "auto",
@@ -252,13 +251,10 @@ class OnlineSVC(ProbabilitiesMixin, ClassifierMixin, _OnlineModel):
             raise ValueError(f"classes are {known!r} since the first call, now {classes!r}")
         if len(known) < 2:
             raise ValueError(f"OnlineSVC needs at least two classes, got one class: {known!r}")
-        numbers = np.minimum(np.searchsorted(known, y), len(known) - 1)
-        strange = known[numbers] != y
-        if np.any(strange):
-            raise ValueError(f"y has labels that are not in classes: {np.unique(y[strange])!r}")
+        numbers = numbers_of(y, known)
         if first:
             self.classes_ = known
-            self._learner = self._started(get_loss(self.loss), len(known))
+            self._learner = self._started(loss_of(self.loss, "margin"), len(known))
             self._runs = LabelRuns(len(known))
         seed = seed_of(self.random_state) if shuffled else None
         counted = self._learn(X, numbers, weight, seed)
@@ -286,8 +282,9 @@ class OnlineSVR(RegressorMixin, _OnlineModel):
     ----------
     epsilon : float, default=0.0
         Half width of the tube in which errors cost nothing (ε-insensitive losses).
-    loss : {"epsilon_insensitive", "squared_epsilon_insensitive", "absolute", "huber", \
-"half_squared"}, default="epsilon_insensitive"
+    loss : str or ``gapsvm.Loss``, default="epsilon_insensitive"
+        "epsilon_insensitive", "squared_epsilon_insensitive", "absolute", "huber" or
+        "half_squared"; a spec such as ``"huber(delta=2)"``; or a loss of your own.
 
     Other parameters and the attributes are those of ``OnlineSVC``; ``coef_`` has shape
     (n_features,), ``intercept_`` has shape (1,), and ``progressive_error_`` is the mean absolute
@@ -297,24 +294,13 @@ class OnlineSVR(RegressorMixin, _OnlineModel):
     _parameter_constraints = {
         **_OnlineModel._parameter_constraints,
         "epsilon": [Interval(Real, 0, None, closed="left")],
-        "loss": [
-            StrOptions(
-                {
-                    "epsilon_insensitive",
-                    "squared_epsilon_insensitive",
-                    "absolute",
-                    "huber",
-                    "half_squared",
-                }
-            )
-        ],
     }
 
     def __init__(
         self,
         *,
         epsilon: float = 0.0,
-        loss: str = "epsilon_insensitive",
+        loss: str | Loss = "epsilon_insensitive",
         lam: float = 1e-4,
         step_rule: Any = "auto",
         batch_size: int = 1,
@@ -359,8 +345,8 @@ class OnlineSVR(RegressorMixin, _OnlineModel):
         self._validate_params()
         X, y = rows_to_learn(self, X, y=y, reset=first, y_numeric=True)
         if first:
-            parameters = {"epsilon": self.epsilon} if "epsilon" in self.loss else {}
-            self._learner = self._started(get_loss(self.loss, **parameters), None)
+            loss = loss_with(self.loss, "epsilon", self.epsilon, unset=0.0)
+            self._learner = self._started(loss_of(loss, "response"), None)
         self._learn(X, np.asarray(y, dtype=np.float64), sample_weight, seed)
         return self
 

@@ -240,6 +240,18 @@ def encoded(y: Any, checked: Callable[[Any], Any] = np.asarray) -> tuple[Any, An
     return labels, classes
 
 
+def numbers_of(y: Any, classes: Any) -> Any:
+    """0, 1, … for labels of which all are known already."""
+    numbers = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
+    strange = classes[numbers] != y
+    if np.any(strange):
+        labels = np.unique(np.asarray(y)[strange])
+        raise ValueError(
+            f"y has labels that are not in classes {classes.tolist()}: {labels[:10].tolist()}"
+        )
+    return numbers
+
+
 def checked_weight(sample_weight: Any, n: int) -> Any:
     """One weight a row as float64, or None where all are 1."""
     if sample_weight is None:
