@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
+from tiers import first_tier
 
 
 @pytest.fixture(scope="session")
@@ -16,3 +17,21 @@ def data_folder() -> Path:
     if not folder.is_dir():
         pytest.skip("no folder of real data sets; GAPSVM_DATA names one")
     return folder
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("gapsvm")
+    group.addoption("--all", action="store_true", help="both tiers: crossed cases, slow tests")
+    group.addoption("--rest", action="store_true", help="what the first tier leaves out")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Keep the first tier, unless more is asked for, or single tests are named."""
+    named = any("::" in argument for argument in config.args)
+    if config.getoption("--all") or named:
+        return
+    names, rest = first_tier(items), config.getoption("--rest")
+    kept = [item for item in items if (item.nodeid in names) != rest]
+    left_out = set(items) - set(kept)
+    config.hook.pytest_deselected(items=[item for item in items if item in left_out])
+    items[:] = kept

@@ -72,7 +72,7 @@ def test_as_if_read(tmp_path, monkeypatch, threads, dtype, qid, first):
     monkeypatch.setattr(svmlight, "_CHUNK_BYTES", 1000)
     monkeypatch.setattr(folders, "_VALUES_PER_COPY", 100)
     text = random_text(qid=qid, first=first)
-    for source in (text, gzip.compress(text)):
+    for source in (text, gzip.compress(text, mtime=0)):
         folder = tmp_path / str(len(source))
         info = convert(source, folder, dtype=dtype, threads=threads)
         assert_like_reading(folder, text, dtype, query_id=qid)
@@ -124,7 +124,7 @@ def test_many_values_need_long_row_ends(tmp_path, monkeypatch):
 
 def test_progress(tmp_path, monkeypatch):
     monkeypatch.setattr(svmlight, "_CHUNK_BYTES", 1000)
-    for source in (random_text(), gzip.compress(random_text())):
+    for source in (random_text(), gzip.compress(random_text(), mtime=0)):
         path = tmp_path / f"{len(source)}.svm"
         path.write_bytes(source)
         calls = []
@@ -144,7 +144,7 @@ def test_progress(tmp_path, monkeypatch):
         (b"", "empty"),
         (b"1 qid:1 1:1\n1 qid:2\n1 1:1\n", "row 3 has no qid"),
         (b"1 1:1\n1 qid:1 1:1\n", "row 2 has a qid"),
-        (gzip.compress(PLAIN)[:-9], "damaged"),
+        (gzip.compress(PLAIN, mtime=0)[:-9], "damaged"),
     ],
 )
 def test_unsound_text_leaves_no_folder(tmp_path, text, words):
@@ -420,7 +420,7 @@ def test_no_folder_of_ours(tmp_path):
 
 def test_load_data_from_text_and_folder(tmp_path):
     (tmp_path / "rows.svm").write_bytes(PLAIN)
-    (tmp_path / "rows.gz").write_bytes(gzip.compress(PLAIN))
+    (tmp_path / "rows.gz").write_bytes(gzip.compress(PLAIN, mtime=0))
     convert(PLAIN, tmp_path / "rows.gsv")
     for name in ("rows.svm", "rows.gz", "rows.gsv"):
         X, y, *_ = load_data(tmp_path / name)
@@ -476,7 +476,9 @@ def test_a_file_four_times_larger_than_memory(tmp_path):
 @settings(deadline=None, max_examples=100)
 @given(st.data())
 def test_mutated_text_is_refused_or_like_reading(tmp_path_factory, data):
-    content = bytearray(data.draw(st.sampled_from([PLAIN, b"1 qid:1 0:2\n", gzip.compress(PLAIN)])))
+    content = bytearray(
+        data.draw(st.sampled_from([PLAIN, b"1 qid:1 0:2\n", gzip.compress(PLAIN, mtime=0)]))
+    )
     for _ in range(data.draw(st.integers(0, 4))):
         start = data.draw(st.integers(0, len(content)))
         content[start : start + data.draw(st.integers(0, 3))] = data.draw(

@@ -234,9 +234,9 @@ def _read_numbers(file: IO[bytes], count: int) -> np.ndarray:
 def _words(file: IO[bytes]) -> Iterator[list[bytes]]:
     """What stands between blanks, a megabyte at a time."""
     unfinished = b""
-    while block := file.read(_BYTES_PER_READ):
-        words = (unfinished + block).split()
-        unfinished = words.pop() if words and not block[-1:].isspace() else b""
+    while chunk := file.read(_BYTES_PER_READ):
+        words = (unfinished + chunk).split()
+        unfinished = words.pop() if words and not chunk[-1:].isspace() else b""
         if len(unfinished) > _WORD_LIMIT:
             raise ModelFormatError("its weights are not all numbers")
         yield words
