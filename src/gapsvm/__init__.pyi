@@ -39,6 +39,8 @@ from gapsvm.losses.ranking import mean_average_precision as mean_average_precisi
 from gapsvm.losses.ranking import mean_ndcg as mean_ndcg
 from gapsvm.losses.registry import LOSSES as LOSSES
 from gapsvm.losses.registry import get_loss as get_loss
+from gapsvm.models.libsvm import read_libsvm as read_libsvm
+from gapsvm.models.libsvm import write_libsvm as write_libsvm
 from gapsvm.problems.kernel import KernelProblem as KernelProblem
 from gapsvm.problems.linear import LinearProblem as LinearProblem
 from gapsvm.problems.multiclass import MulticlassProblem as MulticlassProblem

@@ -319,6 +319,7 @@ class ChainSVC(_ChainEstimator):
         Tokens that come as dicts or lists of names: a column for each name, or ``n_hashed``
         columns that names are hashed to.
     n_hashed : int, default=2**20
+        Columns for features="hashed".
     method : "auto", a name, a spec or a solver, default="auto"
         "auto": "frank-wolfe"; others are "bundle", "proximal-bundle", "pegasos(average=tail)".
     max_iter : int, default=1000
@@ -330,6 +331,7 @@ class ChainSVC(_ChainEstimator):
     n_jobs : int, optional
         Threads; −1 for all cores.
     random_state : int, RandomState or None
+        Seeds the order of sequences.
     verbose : int, default=0
         Show progress.
     callbacks : callable or list of callables, optional
@@ -380,6 +382,7 @@ class ChainCRF(_ChainEstimator):
         Tokens that come as dicts or lists of names: a column for each name, or ``n_hashed``
         columns that names are hashed to.
     n_hashed : int, default=2**20
+        Columns for features="hashed".
     method : "auto", a name, a spec or a solver, default="auto"
         "auto": "lbfgs"; others are subgradient steps, such as "pegasos(average=tail)".
     max_iter : int, default=1000
@@ -391,6 +394,7 @@ class ChainCRF(_ChainEstimator):
     n_jobs : int, optional
         Threads; −1 for all cores.
     random_state : int, RandomState or None
+        Seeds the order of sequences.
     verbose : int, default=0
         Show progress.
     callbacks : callable or list of callables, optional

@@ -74,6 +74,11 @@ def load_model(path: str | os.PathLike[str]) -> Any:
     Any model file will do: one of `save_model`, of the command line or of LIBLINEAR.  The last two
     know less of the parameters, and LIBLINEAR nothing of the gap, which is NaN then.
 
+    Parameters
+    ----------
+    path
+        The file to read.
+
     Returns
     -------
     LinearSVC, LinearSVR or RankSVC

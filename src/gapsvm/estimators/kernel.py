@@ -408,6 +408,7 @@ default="rbf"
     multi_class : {"ovo", "ovr"}, default="ovo"
         The problems that are solved: for each pair of classes, or each class against all others.
     loss : {"hinge", "squared_hinge", "smoothed_hinge", "logistic"}, default="hinge"
+        φ of the objective.
     lam : float, default=None
         λ of the mean convention; overrides C.
     fit_intercept : bool, default=True
@@ -663,8 +664,16 @@ class SVR(RegressorMixin, _KernelMachine):
         Half width of the tube in which errors cost nothing (ε-insensitive losses).
     loss : {"epsilon_insensitive", "squared_epsilon_insensitive", "absolute", "huber", \
 "half_squared"}, default="epsilon_insensitive"
+        φ of the objective.
+    kernel, degree, gamma, coef0, tol, C, shrinking, cache_size, verbose : as for ``SVC``
+    max_iter, lam, fit_intercept, time_limit, solver, warm_start : as for ``SVC``
+    n_jobs, callbacks : as for ``SVC``
 
-    Other parameters and the attributes are those of ``SVC``; ``dual_coef_`` has shape (1, n_SV).
+    Attributes
+    ----------
+    dual_coef_ : (1, n_SV)
+
+    The other attributes are those of ``SVC``, but for ``classes_`` and ``class_weight_``.
     """
 
     _parameter_constraints = {

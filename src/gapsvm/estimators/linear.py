@@ -31,6 +31,7 @@ class LinearSVC(ProbabilitiesMixin, ClassifierMixin, LinearEstimator):
     Parameters
     ----------
     penalty : {"l2"}, default="l2"
+        The only one there is; a parameter because scikit-learn has it.
     loss : str or ``gapsvm.Loss``, default="hinge"
         "hinge", "squared_hinge", "smoothed_hinge" or "logistic"; a spec with parameters, such as
         ``"smoothed_hinge(smoothing=0.2)"``; or a loss of your own (docs/extending.md).
@@ -53,10 +54,12 @@ class LinearSVC(ProbabilitiesMixin, ClassifierMixin, LinearEstimator):
         and the multinomial one for "logistic", by a subgradient method that hands out the average
         of its later iterates; the intercept must be penalised or absent.
     fit_intercept : bool, default=True
+        Whether there is an intercept b.
     penalize_intercept : bool, default=False
         True: scikit-learn's objective, the intercept is the weight of a feature of constant value
         ``intercept_scaling`` and is penalised like the others.
     intercept_scaling : float, default=1.0
+        The constant value of the feature whose weight is the intercept, where that is penalised.
     class_weight : dict, "balanced" or None, default=None
         Multiplies the sample weights.
     max_iter : int, default=1000
@@ -72,7 +75,9 @@ class LinearSVC(ProbabilitiesMixin, ClassifierMixin, LinearEstimator):
         give the same model; in long fits of narrow data another ``n_jobs`` may give another one,
         certified to the same gap.
     random_state : int, RandomState or None, default=None
+        Seeds the order of rows; None takes another one every time.
     verbose : int, default=0
+        Above 0: progress, with the gap.
     callbacks : callable or list of callables, default=None
         Called with each ``gapsvm.Record``; a true answer stops the fit.
 
@@ -196,9 +201,16 @@ class LinearSVR(RegressorMixin, LinearEstimator):
     loss : str or ``gapsvm.Loss``, default="epsilon_insensitive"
         "epsilon_insensitive", "squared_epsilon_insensitive", "absolute", "huber" or
         "half_squared"; a spec with parameters, such as ``"huber(delta=2)"``; or a loss of your own.
+    dual, method, tol, C, lam, fit_intercept, penalize_intercept : as for ``LinearSVC``
+    intercept_scaling, max_iter, time_limit, warm_start : as for ``LinearSVC``
+    n_jobs, random_state, verbose, callbacks : as for ``LinearSVC``
 
-    Other parameters and the attributes are those of ``LinearSVC``; ``coef_`` has shape
-    (n_features,) and ``intercept_`` has shape (1,), as in scikit-learn.
+    Attributes
+    ----------
+    coef_ : (n_features,);  intercept_ : (1,), as in scikit-learn
+    dual_coef_ : (1, n_samples)
+
+    The other attributes are those of ``LinearSVC``, but for ``classes_``.
     """
 
     _parameter_constraints = {

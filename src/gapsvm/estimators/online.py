@@ -286,9 +286,16 @@ class OnlineSVR(RegressorMixin, _OnlineModel):
         "epsilon_insensitive", "squared_epsilon_insensitive", "absolute", "huber" or
         "half_squared"; a spec such as ``"huber(delta=2)"``; or a loss of your own.
 
-    Other parameters and the attributes are those of ``OnlineSVC``; ``coef_`` has shape
-    (n_features,), ``intercept_`` has shape (1,), and ``progressive_error_`` is the mean absolute
-    error.
+    lam, step_rule, batch_size, average, projection : as for ``OnlineSVC``
+    fit_intercept, horizon, random_state : as for ``OnlineSVC``
+
+    Attributes
+    ----------
+    coef_ : (n_features,);  intercept_ : (1,)
+    progressive_error_ : float
+        The mean absolute error of the predictions, by weight.
+
+    The other attributes are those of ``OnlineSVC``, but for ``classes_``.
     """
 
     _parameter_constraints = {

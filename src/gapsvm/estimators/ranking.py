@@ -53,6 +53,7 @@ class RankSVC(BaseEstimator):
     Parameters
     ----------
     C : float
+        Weight of the mean loss; λ = 1/(C·Q).
     lam : float, optional
         λ itself; C is then not looked at.
     loss : "pairs" or "ndcg"

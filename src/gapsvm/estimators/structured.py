@@ -57,6 +57,7 @@ class StructuredSVC(CertifiedFit):
     n_jobs : int, optional
         Threads or processes; −1 for all cores.
     random_state : int, RandomState or None
+        Seeds the order of examples.
     verbose : int, default=0
         Show progress.
     callbacks : callable or list of callables, optional

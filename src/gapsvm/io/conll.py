@@ -25,6 +25,11 @@ _PLACE = re.compile(r"%x\[(-?\d{1,4}),(\d{1,4})\]")
 def read_conll(path: str | os.PathLike[str]) -> list[Sentence]:
     """The sequences of a file, which may be compressed (gzip, bzip2, xz).
 
+    Parameters
+    ----------
+    path
+        The file to read: a token a line, its columns, blank lines between sequences.
+
     Raises
     ------
     ValueError

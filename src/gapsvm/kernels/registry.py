@@ -49,9 +49,14 @@ KERNELS.add("chi2", _chi2, "exp(−γ Σ (x − x')²/(x + x')), for values that
 
 
 def get_kernel(spec: str | tuple[Any, ...], **parameters: Any) -> Any:
-    """The kernel of a name or a spec such as ``rbf(gamma=0.05)``; a kernel is itself.
+    """The kernel of a name or a spec; a kernel is itself.
 
-    ``parameters`` that the kernel does not have are left out.
+    Parameters
+    ----------
+    spec : str, or a kernel
+        A name of ``KERNELS``, or a spec such as ``rbf(gamma=0.05)``.
+    **parameters
+        Used where the spec says nothing; those that the kernel does not have are left out.
     """
     if not isinstance(spec, str):
         return spec

@@ -87,6 +87,13 @@ class KernelRows:
     """The rows of a kernel matrix, n × n, symmetric.
 
     A source says what a part and a tile are, its diagonal, and what tells it from others.
+
+    Parameters
+    ----------
+    backend : Backend
+        What computes values of K, and on how many threads.
+    cache_size : float
+        Megabytes for rows that are kept.
     """
 
     n_rows: int
@@ -301,6 +308,8 @@ class FeatureRows(KernelRows):
     X : array, sparse matrix or ``Rows``
     kernel : a NamedTuple of ``gapsvm.types.mercer``
         Its γ may be "scale" or "auto".
+    backend : str or Backend
+        What computes values of K: "cpu", or "reference" for plain NumPy.
     cache_size : float
         Megabytes for rows that are kept.
     weight : array, optional

@@ -61,6 +61,8 @@ class Loss:
 
     Parameters
     ----------
+    name : str
+        What messages and model files call it.
     kind : "margin" or "response"
         Margin losses look at z = y⟨x, w⟩ with t = 1; response losses at z = ⟨x, w⟩ with t = y.
     curve : Curve

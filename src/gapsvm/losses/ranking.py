@@ -64,7 +64,12 @@ def mean_ndcg(grades: Any, scores: Any, qid: Any, truncation: int | None = 10) -
 
 
 def mean_average_precision(grades: Any, scores: Any, qid: Any) -> float:
-    """MAP: the mean over all queries of the average precision; relevant is a grade above 0."""
+    """MAP: the mean over all queries of the average precision; relevant is a grade above 0.
+
+    Parameters
+    ----------
+    grades, scores, qid : as for ``mean_ndcg``
+    """
     return float(np.mean([average_precision(*query) for query in _queries(grades, scores, qid)]))
 
 

@@ -27,7 +27,15 @@ for _module in pkgutil.iter_modules(gapsvm.losses.__path__, "gapsvm.losses."):
 
 
 def get_loss(spec: str | Loss, **parameters: Any) -> Loss:
-    """The loss that a name, or a spec such as ``huber(delta=2)``, describes; a loss is itself."""
+    """The loss that a name or a spec describes; a loss is itself.
+
+    Parameters
+    ----------
+    spec : str or Loss
+        A name of ``LOSSES``, or a spec such as ``huber(delta=2)``.
+    **parameters
+        Used where the spec says nothing.
+    """
     if isinstance(spec, Loss):
         if parameters:
             raise ValueError(

@@ -36,6 +36,13 @@ def write_libsvm(path: str | os.PathLike[str], model: SupportVectorModel) -> Non
 
     The format keeps neither the certificate nor λ nor the loss, and labels only as integers.
 
+    Parameters
+    ----------
+    path
+        The file to write or replace; it appears complete or not at all.
+    model : SupportVectorModel
+        ``SVC.as_model()``, ``SVR.as_model()``, or what ``read_libsvm`` returned.
+
     Raises
     ------
     ValueError
@@ -104,6 +111,7 @@ def read_libsvm(path: str | os.PathLike[str], n_features: int | None = None) -> 
     Parameters
     ----------
     path
+        The file to read.
     n_features : int, optional
         Columns of the rows to predict; by default the last feature that a support vector has.
 

@@ -60,6 +60,7 @@ class KernelProblem(RowLosses):
     y : array of float64
         ±1 for margin losses, the response otherwise.
     loss : Loss
+        φ, as ``get_loss`` gives it.
     lam : float
         λ > 0.
     sample_weight : array, optional

@@ -85,6 +85,7 @@ class LinearProblem(RowLosses):
     y : array of float64
         ±1 for margin losses, the response otherwise.
     loss : Loss
+        φ, as ``get_loss`` gives it.
     lam : float
         λ > 0; with a radius it may be 0.
     sample_weight : array, optional
@@ -94,6 +95,8 @@ class LinearProblem(RowLosses):
         √ρ: value of the constant feature whose weight is penalised.
     radius : float
         B: the largest norm of w, a penalised bias included; infinite for any.
+    backend : str or Backend
+        What computes while rows are checked: "cpu", or "reference" for plain NumPy.
     """
 
     def __init__(

@@ -74,6 +74,7 @@ class MulticlassProblem:
     y : array of integers
         Classes 0, …, n_classes − 1.
     n_classes : int
+        How many there are, two at least.
     loss : "crammer_singer" or "multinomial"
     lam : float
         λ > 0.
@@ -84,6 +85,7 @@ class MulticlassProblem:
     bias : "none" or "penalized"
     bias_scale : float
         √ρ: value of the constant feature whose weights are the biases.
+    backend : as for ``LinearProblem``
     """
 
     default_method = "pegasos(average=tail)"

@@ -30,6 +30,7 @@ class MeanOracle:
     example : callable
         ``example(i, w) -> (value, subgradient)``: R_i(w) ≥ floor, and a subgradient there.
     n_examples, n_features : int
+        How many examples there are, and the length of w.
     sample_weight : array, optional
         s_i ≥ 0 with a positive sum; 1 by default.
     floor : float
@@ -92,10 +93,16 @@ def check_oracle(
     Parameters
     ----------
     oracle : callable, ``MeanOracle``, ``OracleProblem`` or another structured problem
+    n_features : int, optional
+        The length of w, where the oracle does not know it.
     points : int
         Random points; every pair of them is compared.
     scale : float
         Their norms are about this, a tenth and ten times of it.
+    floor : float, optional
+        A number that no value may be below; by default what the oracle says of itself.
+    seed : int
+        Of the random points.
     labellings : callable, optional
         For an ``OracleProblem``: ``labellings(x)`` lists them all, or some; none may be better than
         what the argmax returned.

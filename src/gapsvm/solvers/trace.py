@@ -30,19 +30,30 @@ class Status(Enum):
 @storable
 @dataclass(frozen=True)
 class Record:
-    """One line of a trace: where the fit stood when it was evaluated."""
+    """One line of a trace: where the fit stood when it was evaluated.
+
+    Parameters
+    ----------
+    passes : float
+        Passes over the data so far.
+    seconds, evaluation_seconds : float
+        Seconds of optimisation without evaluations, and of evaluations.
+    primal, dual, gap : float
+        The objective, a lower bound of its minimum, and their difference.
+    target : float
+        The gap at which the fit stops.
+    solution
+        What was certified; callbacks get it, the trace does not keep it.
+    """
 
     passes: float
     seconds: float
-    """Seconds of optimisation, evaluation not included."""
     evaluation_seconds: float
     primal: float
     dual: float
     gap: float
     target: float = 0.0
-    """The gap at which the fit stops."""
     solution: Any = field(default=None, repr=False, compare=False)
-    """What was certified; callbacks get it, the trace does not keep it."""
 
 
 Callback = Callable[[Record], Any]

@@ -71,9 +71,17 @@ def svm_path(
         λ of the mean convention, in any order; they are solved from the largest to the smallest.
         By default ``n_lams`` of them, evenly spaced in the logarithm, from the scale of the data
         (the mean of ‖x_i‖²) down to a millionth of it.
+    n_lams : int
+        How many, where ``lams`` does not say which.
     loss : str or ``gapsvm.Loss``
         A name, a spec such as ``"huber(delta=2)"``, or a loss of your own.
-    tol, max_iter, method : as for ``LinearSVC``, at every point.
+    fit_intercept : bool
+        Whether there is an intercept, which is not penalised.
+    sample_weight : array, optional
+        s_i ≥ 0; 1 by default.
+    tol, max_iter, method : as for ``LinearSVC``, at every point
+    random_state : int
+        Seeds the order of rows.
 
     Returns
     -------

@@ -39,19 +39,22 @@ def solve(
         Certified gap to reach, absolute.
     tol : float
         The same relative to the objective of the zero model, where ``gap`` is not given.
-    max_passes, time_limit : float
-        Budgets: passes over the rows, and seconds.
+    max_passes : float
+        Budget of passes over the rows.
     warm : iterate of the problem, optional
         It is certified first; methods that can begin there do.
-    backend, seed
-    callbacks, cancelled, checkpoint, on_slice, patience, evaluate_every
-        See ``gapsvm.solvers.loop.solve``.
+    backend : str or Backend
+        "cpu", or "reference" for plain NumPy.
+    seed : int, SeedSequence or None
+        What random orders begin with; None: another one every time.
+    **limits
+        ``time_limit`` in seconds, ``callbacks``, ``checkpoint`` (of an earlier result), and the
+        other keywords of ``gapsvm.solvers.loop.solve``.
 
     Returns
     -------
     Result
-        ``result.gap`` is the certificate, ``result.solution`` what was found, ``result.status``
-        how it ended.
+        ``gap`` is the certificate, ``solution`` what was found, ``status`` how it ended.
     """
     p0 = getattr(problem, "primal_at_zero", math.nan)
     if gap is None:

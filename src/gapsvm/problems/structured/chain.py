@@ -51,10 +51,13 @@ class LabelledChains:
     y : array of integers
         A label 0, …, n_labels − 1 for each token.
     n_labels : int
+        How many labels there are.
     allowed : array of booleans (n_labels × n_labels), optional
         Whether label b may follow label a, allowed[a, b]; every label by default.
     paired : bool
         Whether features rate steps between labels as well as labels.
+    backend : str or Backend
+        What computes while rows are checked: "cpu", or "reference" for plain NumPy.
     """
 
     def __init__(
@@ -131,8 +134,9 @@ class LabelledChains:
 class ChainProblem(LabelledChains, StructuredProblem[ChainDual]):
     """Max-margin chains: Δ_i(y) is the number of wrong labels, Viterbi the oracle.
 
-    Parameters are those of ``LabelledChains`` and
-
+    Parameters
+    ----------
+    X, starts, y, n_labels, allowed, paired, backend : as for ``LabelledChains``
     lam : float
         λ > 0.
     sample_weight : array, optional

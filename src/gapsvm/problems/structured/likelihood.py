@@ -38,8 +38,9 @@ class SmoothIterate:
 class ChainLikelihood(LabelledChains):
     """A conditional random field on chains.
 
-    Parameters are those of ``LabelledChains`` and
-
+    Parameters
+    ----------
+    X, starts, y, n_labels, allowed, paired, backend : as for ``ChainProblem``
     lam : float
         λ > 0.
     sample_weight : array, optional

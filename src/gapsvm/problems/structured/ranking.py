@@ -63,6 +63,7 @@ class RankingProblem(CutProblem):
         k of NDCG@k; None for all ranks.
     without : int, optional
         A column of X whose weight stays 0, such as one that holds qid.
+    backend : as for ``LinearProblem``
     """
 
     def __init__(

@@ -126,6 +126,10 @@ class MiniBatchSDCA:
         too; or of a new order that is kind to memory, as SDCA's (``gapsvm.solvers.row_order``).
     sweeps : int
         Exact: how often a block is gone through.
+    alpha : array, optional
+        Warm start.
+    bias : float
+        The bias to begin with.
     """
 
     rule: Rule = "safe"

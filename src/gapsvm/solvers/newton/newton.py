@@ -53,6 +53,8 @@ class Newton:
     ----------
     w : array, optional
         Where to begin, with ``bias``; at zero by default.
+    bias : float
+        The bias to begin with.
     """
 
     w: Any = None

@@ -81,6 +81,8 @@ class AcceleratedSDCA:
         the objective has risen: momentum gathers errors.  Up to 1 no step ends above its centre.
     alpha : array, optional
         Warm start.
+    bias : float
+        The bias to begin with.
     """
 
     kappa: float | None = None

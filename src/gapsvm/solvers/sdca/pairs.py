@@ -30,6 +30,7 @@ class PairSDCA:
     Parameters
     ----------
     inner : SDCA
+        What goes through the pairs.
     """
 
     inner: SDCA = field(default_factory=SDCA)

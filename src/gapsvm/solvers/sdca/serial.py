@@ -141,6 +141,8 @@ class SDCA:
         gap was at the last screening.
     alpha : array, optional
         Warm start.
+    bias : float
+        The bias to begin with.
     single : bool
         Keep w in float32: for weights wider than the cache, where a pass waits for w.  It drifts
         from w(α) by some 1e-7 of its length, which the certificate sees.
