@@ -1,4 +1,4 @@
-"""Best labellings and marginals of chains, against all labellings of tiny ones."""
+"""Best labellings and marginals of chains, on both backends, against all labellings listed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from scipy.special import logsumexp
 from gapsvm.backends import get_backend
 from gapsvm.rows.matrix import as_rows
 
-CPU = get_backend("cpu")
+BOTH = [get_backend("cpu"), get_backend("reference")]
 K, LENGTHS = 3, np.array([4, 1, 5, 2])
 STARTS = np.r_[0, LENGTHS.cumsum()].astype(np.uint64)
 ORDER = np.array([2, 0, 1, 3], dtype=np.uint32)
@@ -55,18 +55,22 @@ def everything(scores, edges, here):
     return ways, np.array([score(scores[here], mine, y) for y in ways])
 
 
+both = pytest.mark.parametrize("backend", BOTH, ids=["cpu", "reference"])
 CASES = [
     pytest.param(scale, per_token, barred, id=f"{scale}-{per_token}-{barred}")
     for scale, per_token, barred in product((1.0, 1000.0), (False, True), (False, True))
 ]
 
 
+@both
 @pytest.mark.parametrize(("scale", "per_token", "barred"), CASES)
 @pytest.mark.parametrize("cost", [0.0, 0.7])
-def test_the_best_of_all_labellings(scale, per_token, barred, cost):
+def test_the_best_of_all_labellings(backend, scale, per_token, barred, cost):
     scores, edges, truth = drawn(scale, per_token, barred)
     labels, values = np.empty(N, dtype=np.uint16), np.empty(len(ORDER))
-    CPU.chain_best(scores.copy(), edges, STARTS, ORDER, truth, cost, np.empty(K), labels, values)
+    backend.chain_best(
+        scores.copy(), edges, STARTS, ORDER, truth, cost, np.empty(K), labels, values
+    )
     for k, (here, there) in enumerate(spans()):
         ways, totals = everything(scores, edges, here)
         gains = totals + cost * (ways != truth[there]).sum(axis=1)
@@ -76,11 +80,12 @@ def test_the_best_of_all_labellings(scale, per_token, barred, cost):
         assert values[k] == pytest.approx(gains.max() - right, rel=1e-9, abs=1e-9)
 
 
+@both
 @pytest.mark.parametrize(("scale", "per_token", "barred"), CASES)
-def test_max_marginals(scale, per_token, barred):
+def test_max_marginals(backend, scale, per_token, barred):
     scores, edges, _ = drawn(scale, per_token, barred, 2)
     out, room = np.empty_like(scores), np.empty((2, K))
-    CPU.chain_max_marginals(scores, edges, STARTS, ORDER, room[0], room[1], out)
+    backend.chain_max_marginals(scores, edges, STARTS, ORDER, room[0], room[1], out)
     for here, _ in spans():
         ways, totals = everything(scores, edges, here)
         for t in range(here.stop - here.start):
@@ -88,16 +93,17 @@ def test_max_marginals(scale, per_token, barred):
             np.testing.assert_allclose(out[here][t], best, rtol=1e-12)
 
 
+@both
 @pytest.mark.parametrize(("scale", "per_token", "barred"), CASES)
 @pytest.mark.parametrize("with_truth", [False, True])
-def test_marginals_are_those_of_all_labellings(scale, per_token, barred, with_truth):
+def test_marginals_are_those_of_all_labellings(backend, scale, per_token, barred, with_truth):
     """Scores of size 1000 take the way through logarithms."""
     scores, edges, truth = drawn(scale, per_token, barred, 1)
     weight = np.array([0.5, 2.0, 1.0, 3.0])
     shifts = edges.max(axis=(1, 2))
     powers, pairs = np.exp(edges - shifts[:, None, None]), np.zeros_like(edges)
     found, log_z = scores.copy(), np.empty(len(ORDER))
-    CPU.chain_marginals(
+    backend.chain_marginals(
         *(found, edges, powers, shifts, STARTS, ORDER),
         *(truth if with_truth else truth[:0], weight, np.empty((LENGTHS.max() + 2, K))),
         *(np.empty((LENGTHS.max(), K)), pairs, log_z),
@@ -115,13 +121,14 @@ def test_marginals_are_those_of_all_labellings(scale, per_token, barred, with_tr
             mine = [weight[ORDER[k]] * likely[ways[:, t] == r].sum() for r in range(K)]
             np.testing.assert_allclose(found[here][t], mine, atol=1e-12)
             for a, b in product(range(K), range(K)) if t else ():
-                both = (ways[:, t - 1] == a) & (ways[:, t] == b)
+                step = (ways[:, t - 1] == a) & (ways[:, t] == b)
                 table = expected[here.start + t if per_token else 0]
-                table[a, b] += weight[ORDER[k]] * likely[both].sum()
+                table[a, b] += weight[ORDER[k]] * likely[step].sum()
     np.testing.assert_allclose(pairs, expected, atol=1e-11)
 
 
-def test_a_label_that_fades_for_long_and_then_wins():
+@both
+def test_a_label_that_fades_for_long_and_then_wins(backend):
     """Its share is below the smallest float when the token comes that speaks for it."""
     length = 40
     scores = np.zeros((length, 2))
@@ -132,7 +139,7 @@ def test_a_label_that_fades_for_long_and_then_wins():
     edges = np.array([[[0.0, -np.inf], [-np.inf, 0.0]]])
     starts, order = np.array([0, length], dtype=np.uint64), np.zeros(1, dtype=np.uint32)
     log_z, found = np.empty(1), scores.copy()
-    CPU.chain_marginals(
+    backend.chain_marginals(
         *(found, edges, np.exp(edges), np.zeros(1), starts, order, order[:0].astype(np.uint16)),
         *(np.ones(1), np.empty((length + 2, 2)), np.empty((length, 2)), np.zeros((1, 2, 2))),
         log_z,
@@ -142,13 +149,14 @@ def test_a_label_that_fades_for_long_and_then_wins():
     np.testing.assert_allclose(found, np.tile(np.exp(ways - logsumexp(ways)), (length, 1)))
 
 
+@both
 @pytest.mark.parametrize("ahead", [False, True])
 @pytest.mark.parametrize("layout", [np.asarray, sp.csr_matrix])
-def test_scores_of_chosen_chains(layout, ahead):
+def test_scores_of_chosen_chains(backend, layout, ahead):
     rng = np.random.default_rng(0)
     X, w = rng.normal(size=(N, 6)) * (rng.random((N, 6)) < 0.5), rng.normal(size=(6 + K, K))
     order = ORDER[:2]
     out = np.empty((int(LENGTHS[order].sum()), K))
-    CPU.chain_scores(as_rows(layout(X)).view, w, STARTS, order, ahead, out)
+    backend.chain_scores(as_rows(layout(X)).view, w, STARTS, order, ahead, out)
     tokens = np.concatenate([np.arange(STARTS[i], STARTS[i + 1], dtype=int) for i in order])
     np.testing.assert_allclose(out, X[tokens] @ w[:6], atol=1e-13)

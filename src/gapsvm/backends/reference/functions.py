@@ -2,6 +2,13 @@
 
 from gapsvm.backends.memory import empty, place, row_table, zeros
 from gapsvm.backends.reference.batch_bias import balanced_pulls, batch_bias_steps
+from gapsvm.backends.reference.chain_blocks import chain_block_steps, chain_pull, chain_push
+from gapsvm.backends.reference.chains import (
+    chain_best,
+    chain_marginals,
+    chain_max_marginals,
+    chain_scores,
+)
 from gapsvm.backends.reference.evaluate import (
     column_order,
     combination,
@@ -42,6 +49,13 @@ __all__ = [
     "barrier_terms",
     "batch_bias_steps",
     "block_steps",
+    "chain_best",
+    "chain_block_steps",
+    "chain_marginals",
+    "chain_max_marginals",
+    "chain_pull",
+    "chain_push",
+    "chain_scores",
     "column_order",
     "combination",
     "draw_multisets",

@@ -19,6 +19,12 @@ def row(X: Matrix, i: int) -> tuple[Any, Any]:
     return X.indices[inside], X.data[inside].astype(float)
 
 
+def entries(X: Matrix, i: int) -> tuple[Any, Any]:
+    """As ``row``, with columns numbered one by one: of a w that has more rows than X columns."""
+    columns, x = row(X, i)
+    return (np.arange(len(x)) if isinstance(columns, slice) else columns), x
+
+
 def count_rows(X: Matrix) -> int:
     return len(X.values) if isinstance(X, Dense) else len(X.indptr) - 1
 
