@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import importlib.util
+import inspect
 import re
 from pathlib import Path
 from typing import Any
 
 import matplotlib
 import pytest
+from sklearn import svm
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -76,8 +78,31 @@ def test_a_stale_page_is_written_anew(tmp_path: Path, transcripts: Any) -> None:
 
 def test_the_command_page_shows_every_command() -> None:
     shown = "".join(text for language, text in blocks(ROOT / "docs" / "cli.md"))
-    for command in ("fit", "predict", "inspect", "path", "convert", "data", "demo"):
+    for command in (
+        "fit",
+        "predict",
+        "inspect",
+        "path",
+        "convert",
+        "data",
+        "demo",
+        "stream",
+        "methods",
+        "losses",
+    ):
         assert f"$ gapsvm {command} " in shown.replace("\n", " ")
+
+
+@pytest.mark.parametrize("name", ["LinearSVC", "LinearSVR", "SVC", "SVR"])
+def test_newcomers_find_every_parameter_and_attribute(name: str) -> None:
+    theirs = getattr(svm, name)
+    page = (ROOT / "docs" / "coming-from.md").read_text()
+    part = page[page.index("## LinearSV") :]
+    attributes = re.split(r"\n(?:Attributes|See Also)\n-+\n", inspect.getdoc(theirs) or "")[1]
+    wanted = [*inspect.signature(theirs).parameters, *re.findall(r"^(\w+_) :", attributes, re.M)]
+    assert "coef_" in wanted
+    known = set(re.findall(r"\w+", " ".join(re.findall(r"`([^`]*)`", part))))
+    assert sorted(set(wanted) - known) == []
 
 
 def headings(page: Path) -> set[str]:
