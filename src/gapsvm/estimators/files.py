@@ -4,35 +4,40 @@ from __future__ import annotations
 
 import math
 import os
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
+from gapsvm.estimators.kernel_files import KERNEL_MACHINES, facts_of, fill, parameters_from
 from gapsvm.estimators.linear import LinearSVC, LinearSVR
 from gapsvm.estimators.ranking import RankSVC
 from gapsvm.losses.ranking import RANKING_LOSSES
 from gapsvm.models.base import ModelFormatError
-from gapsvm.models.files import read_model
+from gapsvm.models.files import read_any_model
+from gapsvm.models.kernel_native import write_kernel_native
 from gapsvm.models.linear import LinearModel
 from gapsvm.models.native import write_native
+from gapsvm.models.support_vectors import SupportVectorModel
 from gapsvm.solvers.trace import Status
 
-_ESTIMATORS: dict[str, Any] = {"LinearSVC": LinearSVC, "LinearSVR": LinearSVR, "RankSVC": RankSVC}
+_LINEAR: dict[str, Any] = {"LinearSVC": LinearSVC, "LinearSVR": LinearSVR, "RankSVC": RankSVC}
+_ESTIMATORS = {**_LINEAR, **KERNEL_MACHINES}
 
 
 def save_model(estimator: Any, path: str | os.PathLike[str]) -> None:
     """Write a fitted estimator as a model file: weights, certificate and parameters, no pickle.
 
-    What is as long as the training data stays out: ``dual_coef_`` and ``history_``.  Parameters
-    that are objects (``callbacks``, a generator as ``random_state``, a solver as ``method``) get
-    their defaults when the model is loaded.
+    What is as long as the training data stays out: ``history_``, and of linear models
+    ``dual_coef_``.  Parameters that are objects (``callbacks``, a generator as ``random_state``, a
+    solver as ``method``) get their defaults when the model is loaded.
 
     Parameters
     ----------
-    estimator : LinearSVC, LinearSVR or RankSVC
-        Fitted.
+    estimator : LinearSVC, LinearSVR, RankSVC, SVC or SVR
+        Fitted; a callable or precomputed kernel cannot be saved.
     path
         The file to write or replace; it appears complete or not at all.
     """
@@ -40,6 +45,11 @@ def save_model(estimator: Any, path: str | os.PathLike[str]) -> None:
     if _ESTIMATORS.get(name) is not type(estimator):
         raise TypeError(f"{', '.join(_ESTIMATORS)} can be saved, {name} cannot")
     check_is_fitted(estimator)
+    if name in KERNEL_MACHINES:
+        described = {"class": name, "parameters": _storable_parameters(estimator)}
+        metadata = {"estimator": {**described, "facts": facts_of(estimator)}}
+        write_kernel_native(path, replace(estimator.as_model(), metadata=metadata))
+        return
     coef = estimator.coef_.toarray() if sp.issparse(estimator.coef_) else estimator.coef_
     names = getattr(estimator, "feature_names_in_", None)
     methods = [estimator.method_] if isinstance(estimator.method_, str) else estimator.method_
@@ -71,8 +81,9 @@ def save_model(estimator: Any, path: str | os.PathLike[str]) -> None:
 def load_model(path: str | os.PathLike[str]) -> Any:
     """The estimator of a model file, fitted as it was.
 
-    Any model file will do: one of `save_model`, of the command line or of LIBLINEAR.  The last two
-    know less of the parameters, and LIBLINEAR nothing of the gap, which is NaN then.
+    Any model file will do: one of `save_model`, of the command line, of LIBLINEAR or of LIBSVM.
+    The last three know less of the parameters, and LIBLINEAR and LIBSVM nothing of the gap, which
+    is NaN then.
 
     Parameters
     ----------
@@ -81,28 +92,42 @@ def load_model(path: str | os.PathLike[str]) -> Any:
 
     Returns
     -------
-    LinearSVC, LinearSVR or RankSVC
+    LinearSVC, LinearSVR, RankSVC, SVC or SVR
 
     Raises
     ------
     ModelFormatError
         A ValueError that names the file and what is wrong with it.
     """
-    model = read_model(path)
+    model = read_any_model(path)
     try:
-        return _fitted(model)
+        return _machine(model) if isinstance(model, SupportVectorModel) else _fitted(model)
     except (ValueError, TypeError, LookupError, AttributeError) as error:
         raise ModelFormatError(f"{path} does not describe an estimator: {error}") from error
+
+
+def _machine(model: SupportVectorModel) -> Any:
+    described = model.metadata.get("estimator")
+    if described is None:
+        name, parameters = parameters_from(model)
+        machine, facts = KERNEL_MACHINES[name](**parameters), {}
+    else:
+        machine, facts = KERNEL_MACHINES[described["class"]](), described["facts"]
+        machine.set_params(**_decoded_parameters(described["parameters"]))
+    fill(machine, model, facts)
+    return machine
+
+
+def _decoded_parameters(stored: dict[str, Any]) -> dict[str, Any]:
+    return {name: _decoded(value) for name, value in stored.items()}
 
 
 def _fitted(model: LinearModel) -> Any:
     described = model.metadata.get("estimator")
     if described is None:
         described = _description_from(model)
-    estimator = _ESTIMATORS[described["class"]]()
-    estimator.set_params(
-        **{name: _decoded(value) for name, value in described["parameters"].items()}
-    )
+    estimator = _LINEAR[described["class"]]()
+    estimator.set_params(**_decoded_parameters(described["parameters"]))
     coef, intercept, primal, dual = model.coef, model.intercept, model.primal, model.dual
     if isinstance(estimator, LinearSVC) != (model.classes is not None):
         raise ValueError(f"{described['class']} does not go with its labels")

@@ -16,7 +16,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import assert_all_finite, check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
-from sklearn.utils.multiclass import _ovr_decision_function, check_classification_targets
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
     _num_samples,
     check_consistent_length,
@@ -36,7 +36,13 @@ from gapsvm.estimators.whole import whole_fit
 from gapsvm.kernels.registry import PRECOMPUTED, get_kernel
 from gapsvm.kernels.rows import CallableRows, FeatureRows, KernelRows, MatrixRows, called
 from gapsvm.losses.registry import get_loss
-from gapsvm.models.support_vectors import SupportVectorModel, machine_functions, paired, votes
+from gapsvm.models.support_vectors import (
+    SupportVectorModel,
+    class_scores,
+    machine_functions,
+    paired,
+    votes,
+)
 from gapsvm.problems.kernel import KernelIterate
 from gapsvm.problems.linear import check_weights
 from gapsvm.rows.matrix import copy_note, joined_notes
@@ -200,6 +206,7 @@ class _KernelMachine(CallbackSupportMixin, BaseEstimator):
         self.method_ = _METHODS.get(solver, solver.__name__)
         self.n_kernel_evals_ = rows.evaluations + sum(m.evaluations for m in machines)
         self.gap_is_bound_ = {True: True, False: False, None: None}[rows.is_definite]
+        self._passes = float(max(r.passes for r in results))
         self._steps = np.array(
             [max(1, round(r.passes * len(r.solution.alpha))) for r in results], dtype=np.int32
         )
@@ -207,13 +214,19 @@ class _KernelMachine(CallbackSupportMixin, BaseEstimator):
     def _set_support(self, X: Any, rows: KernelRows, order: Any) -> None:
         """``order``: the rows that are support vectors."""
         self.support_ = order.astype(np.int32)
-        self._kernel = getattr(rows, "kernel", None)
-        self._gamma = float(getattr(self._kernel, "gamma", 0.0))
         self.shape_fit_ = X.shape
         if self.kernel == PRECOMPUTED:
             self.support_vectors_ = np.empty((0, 0))
         else:
             self.support_vectors_ = X[order]
+
+    def _set_functions(self, kernel: Any, coef: Any, intercept: Any, X: Any) -> None:
+        """What predicts, beside the support vectors; a callable or a matrix has no ``kernel``."""
+        self._kernel = kernel
+        self._gamma = float(getattr(kernel, "gamma", 0.0))
+        self._coef, self._intercepts = coef, intercept
+        self.dual_coef_ = _as_stored(coef, X)
+        self.intercept_ = intercept
 
     def _report(self) -> None:
         """Say what a user must know about how the fit ended; the model is in place by now."""
@@ -276,6 +289,7 @@ class _KernelMachine(CallbackSupportMixin, BaseEstimator):
         if self._kernel is None:
             raise ValueError("a callable or precomputed kernel cannot stand in a model by itself")
         pairs = getattr(self, "_against_one", False)
+        names = getattr(self, "feature_names_in_", None)
         return SupportVectorModel(
             kernel=self._kernel,
             vectors=self.support_vectors_,
@@ -283,13 +297,16 @@ class _KernelMachine(CallbackSupportMixin, BaseEstimator):
             intercept=self._intercepts,
             classes=getattr(self, "classes_", None),
             counts=self.n_support_ if pairs else None,
+            support=getattr(self, "support_", None),
             loss=self.loss,
             lam=self.lam,
             bias="free" if self.fit_intercept else "none",
             primal=self.primal_objective_,
             dual=self.dual_objective_,
             method=self.method_,
+            passes=self._passes,
             status=self.status_,
+            feature_names=None if names is None else [str(name) for name in names],
         )
 
     @property
@@ -603,10 +620,8 @@ class_weight_, shape_fit_, fit_status_ : as scikit-learn's
         order = used[np.argsort(labels[used], kind="stable")]
         self._set_support(X, rows, order)
         self.n_support_ = np.bincount(labels[order], minlength=k).astype(np.int32)
-        self._coef = full[:, order]
-        self._intercepts = np.array([m.result.solution.bias for m in machines])
-        self.dual_coef_ = _as_stored(self._coef, X)
-        self.intercept_ = self._intercepts
+        intercept = np.array([machine.result.solution.bias for machine in machines])
+        self._set_functions(getattr(rows, "kernel", None), full[:, order], intercept, X)
 
     def _linear_weights(self) -> Any:
         """One row for each function, or for each pair of classes."""
@@ -624,7 +639,7 @@ class_weight_, shape_fit_, fit_status_ : as scikit-learn's
         if len(self.classes_) == 2:
             return values.ravel()
         if self._against_one and self.decision_function_shape == "ovr":
-            return _ovr_decision_function(values < 0, -values, len(self.classes_))
+            return class_scores(values, len(self.classes_))
         return values
 
     @property
@@ -759,9 +774,8 @@ class SVR(RegressorMixin, _KernelMachine):
         used = np.flatnonzero(machine.coef)
         self._set_support(X, rows, used)
         self.n_support_ = np.array([used.size], dtype=np.int32)
-        self._coef = machine.coef[None, used]
-        self._intercepts = np.array([machine.result.solution.bias])
-        self.dual_coef_, self.intercept_ = _as_stored(self._coef, X), self._intercepts
+        intercept = np.array([machine.result.solution.bias])
+        self._set_functions(getattr(rows, "kernel", None), machine.coef[None, used], intercept, X)
         self._set_certificates([machine], rows)
         self.n_iter_ = int(self._steps[0])
         return self

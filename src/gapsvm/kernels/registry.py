@@ -65,6 +65,45 @@ def get_kernel(spec: str | tuple[Any, ...], **parameters: Any) -> Any:
     return KERNELS.make(spec, **{k: v for k, v in parameters.items() if k in known})
 
 
+_KINDS: dict[str, type] = {
+    "rbf": Gaussian,
+    "poly": Polynomial,
+    "sigmoid": Sigmoid,
+    "linear": Linear,
+    "laplacian": Laplacian,
+    "chi2": ChiSquared,
+}
+
+
+def described_kernel(kernel: Any) -> dict[str, Any]:
+    """The name and the numbers of a kernel, as JSON can hold them."""
+    name = next(name for name, kind in _KINDS.items() if type(kernel) is kind)
+    numbers = {key: np.asarray(value).item() for key, value in kernel._asdict().items()}
+    return {"name": name, **numbers}
+
+
+def kernel_from(described: dict[str, Any]) -> Any:
+    """What ``described_kernel`` described; anything else is a ValueError."""
+    numbers = dict(described)
+    kind = _KINDS.get(numbers.pop("name", None))
+    wrong = ValueError(f"{described!r} describes no kernel")
+    if kind is None or set(numbers) != set(getattr(kind, "_fields", ())):
+        raise wrong
+    for name, value in numbers.items():
+        sound = type(value) is int if name == "degree" else type(value) in (int, float)
+        if not sound or not np.isfinite(value) or (name != "coef0" and value < 0):
+            raise wrong
+    return kind(**numbers)
+
+
+def spelled_kernel(kernel: Any) -> str:
+    """As a spec: ``rbf(gamma=0.05)``."""
+    described = described_kernel(kernel)
+    name = described.pop("name")
+    inside = ", ".join(f"{key}={value!r}" for key, value in described.items())
+    return f"{name}({inside})" if inside else str(name)
+
+
 def on_data(kernel: Any, rows: Rows, weight: Any = None) -> Any:
     """The kernel with a γ that is a number; an error says what a number may not be."""
     if isinstance(kernel, Polynomial) and not kernel.degree >= 0:
