@@ -129,10 +129,21 @@ def test_lines_are_short(page: Path) -> None:
     assert [ln for ln in lines if len(ln) > 119 and not (measured and ln.startswith("|"))] == []
 
 
-def test_paths_that_the_design_names_are_there() -> None:
+def test_paths_that_the_pages_name_are_there() -> None:
     """Modules and folders in backticks lie in the package or its folders, or at the root."""
     package = ROOT / "src" / "gapsvm"
-    roots = [ROOT, package, *(path for path in package.rglob("*") if path.is_dir())]
-    for page in (ROOT / "docs" / "design").glob("*.md"):
+    roots = [ROOT, package.parent, package, *(path for path in package.rglob("*") if path.is_dir())]
+    for page in [*(ROOT / "docs").glob("*.md"), *(ROOT / "docs" / "design").glob("*.md")]:
         for name in re.findall(r"`([\w/]+(?:\.py|/))`", page.read_text()):
             assert any((root / name).exists() for root in roots), f"{page.name}: {name}"
+
+
+def test_hooks_are_those_of_the_checks() -> None:
+    """One script looks at the code; CI runs it, and hooks of the same tools fetch nothing."""
+    checks = (ROOT / ".ci" / "checks").read_text()
+    assert ".ci/checks" in (ROOT / ".ci" / "run").read_text()
+    hooks = (ROOT / ".pre-commit-config.yaml").read_text()
+    assert set(re.findall(r"repo: (\S+)", hooks)) == {"local"}
+    entries = re.findall(r"entry: (.*)", hooks)
+    assert len(entries) == 4
+    assert all(entry.removesuffix(" --fix") in checks for entry in entries)

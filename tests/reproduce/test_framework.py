@@ -15,7 +15,7 @@ import pytest
 from gapsvm.losses.registry import get_loss
 from gapsvm.problems.linear import LinearProblem
 from gapsvm.reproduce import framework
-from gapsvm.reproduce.framework import Bench, Experiment, Row, Settings, run
+from gapsvm.reproduce.framework import Bench, Experiment, Row, Settings, run, wrapped
 
 
 @dataclass(frozen=True)
@@ -194,3 +194,14 @@ def test_values_are_made_once(settings: Settings) -> None:
     for _ in range(3):
         assert bench.once("key", lambda: made.append(1) or "value") == "value"
     assert len(made) == 1
+
+
+def test_reports_are_wrapped() -> None:
+    """Paragraphs and items; tables stay as they are, and no line begins a list by accident."""
+    sum_of_many = " + ".join(["term"] * 40)
+    text = f"# {'t ' * 60}\n\n{sum_of_many}\n- {'item ' * 40}\n| {'cell | ' * 40}\nshort"
+    lines = wrapped(text).split("\n")
+    assert " ".join(wrapped(text).split()) == " ".join(text.split())
+    assert all(len(line) <= 100 for line in lines if line[:1] not in "#|")
+    assert not any(line.startswith("+") for line in lines)
+    assert [line[:2] for line in lines if "item" in line] == ["- ", "  ", "  "]

@@ -12,6 +12,8 @@ import io
 import json
 import os
 import random
+import re
+import textwrap
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
@@ -261,6 +263,7 @@ def run(
         return outcome
     experiment.report(settings.output, [row for rows in finished for row in rows], settings)
     written = [settings.output / f"{experiment.name}{suffix}" for suffix in (".png", ".csv", ".md")]
+    written[2].write_text(wrapped(written[2].read_text(encoding="utf-8")), encoding="utf-8")
     return Outcome(outcome.measured, outcome.finished, outcome.planned, tuple(written))
 
 
@@ -325,4 +328,20 @@ def markdown_table(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
     """A Markdown table; the first column is text, the others are numbers."""
     lines = ["| " + " | ".join(header) + " |", "|---" + "|---:" * (len(header) - 1) + "|"]
     lines += ["| " + " | ".join(str(value) for value in row) + " |" for row in rows]
+    return "\n".join(lines)
+
+
+def wrapped(text: str) -> str:
+    """Markdown with its paragraphs and list items in lines of at most 100 characters."""
+    lines = []
+    for line in text.split("\n"):
+        if len(line) <= 100 or line.startswith(("|", "#", "!", " ")):
+            lines.append(line)
+            continue
+        held = re.sub(r" (?=[-+*#|] )", "\0", line)  # what would begin a list stays where it is
+        indent = "  " if line.startswith("- ") else ""
+        parts = textwrap.wrap(
+            held, 100, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+        )
+        lines += [part.replace("\0", " ") for part in parts]
     return "\n".join(lines)
