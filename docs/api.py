@@ -121,9 +121,11 @@ def undescribed(thing: Any) -> list[str]:
 
 
 def _is_listed_otherwise(thing: Any) -> bool:
-    """An enumeration, or a protocol, whose call means nothing."""
+    """An enumeration, an error or a protocol, whose call means nothing."""
     is_class = inspect.isclass(thing)
-    return is_class and (issubclass(thing, enum.Enum) or getattr(thing, "_is_protocol", False))
+    if is_class and issubclass(thing, enum.Enum | Exception):
+        return True
+    return is_class and bool(getattr(thing, "_is_protocol", False))
 
 
 # -- Markdown --------------------------------------------------------------------------------------
