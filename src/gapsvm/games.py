@@ -159,13 +159,13 @@ def play(
     tau, curvature = proximal_terms(strategy, lam, G, game.R)
     w, suffered = np.zeros((T + 1, game.n_features)), np.zeros(T)
     for t in range(T):
-        now = w[t]
-        suffered[t] = 0.5 * lam[t] * (now @ now) + game.loss(t, now)
-        step = lam[t] * now + game.subgradient(t, now)
+        point = w[t]
+        suffered[t] = 0.5 * lam[t] * (point @ point) + game.loss(t, point)
+        step = lam[t] * point + game.subgradient(t, point)
         if strategy == "adaptive":
-            step = step + tau[t] * now
-        there = now - step / curvature[t]
-        w[t + 1] = there * min(1.0, game.R / max(float(np.linalg.norm(there)), 1e-300))
+            step = step + tau[t] * point
+        moved = point - step / curvature[t]
+        w[t + 1] = moved * min(1.0, game.R / max(float(np.linalg.norm(moved)), 1e-300))
     asked = np.arange(1, T + 1) if rounds is None else np.asarray(rounds, dtype=int)
     paid, promise = np.cumsum(suffered), _PROMISES[strategy]
     regret = np.array([paid[t - 1] - game.least(int(t)) for t in asked])

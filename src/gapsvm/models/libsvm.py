@@ -98,9 +98,9 @@ def _vector_lines(vectors: Any, coef: Any) -> Iterator[bytes]:
     for start in range(0, vectors.shape[0], _VECTORS_PER_WRITE):
         lines = []
         for i in range(start, min(start + _VECTORS_PER_WRITE, vectors.shape[0])):
-            here = range(ends[i], ends[i + 1])
+            columns = range(ends[i], ends[i + 1])
             words = [repr(float(c)) for c in coef[:, i]]
-            words += [f"{places[j]}:{values[j]!r}" for j in here]
+            words += [f"{places[j]}:{values[j]!r}" for j in columns]
             lines.append(" ".join(words) + " \n")
         yield "".join(lines).encode()
 

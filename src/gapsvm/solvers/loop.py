@@ -155,18 +155,18 @@ class _Loop:
 
     def ends(self, interrupted: Callable[[], bool]) -> Status | None:
         """Why no further step is to be made; None if one is."""
-        now = self.solver.progress(self.problem, self.run.state)
+        progress = self.solver.progress(self.problem, self.run.state)
         if interrupted():
             return Status.INTERRUPTED
         if time.perf_counter() >= self.ends_at:
             return Status.TIME_LIMIT
         if self.passes >= self.aim.max_passes:
             return Status.MAX_PASSES
-        if now.promised:
+        if progress.promised:
             return Status.PROMISED
-        if now.settled:
+        if progress.settled:
             return Status.SETTLED
-        if now.exhausted:
+        if progress.exhausted:
             return Status.STALLED
         return Status.TOO_SLOW if self.passes_to_go() > self.aim.patience else None
 

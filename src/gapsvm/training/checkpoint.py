@@ -129,9 +129,13 @@ def load_tree(path: str | os.PathLike[str], problem_fingerprint: dict[str, Any])
 
 def _check_problem(path: Any, stored: Any, given: dict[str, Any]) -> None:
     for name in {**stored, **given}:
-        there, here = stored.get(name), given.get(name)
-        if there != here:
-            how = "differs" if _is_hash(there or here) else f"is {there} there and {here} here"
+        stored_value, given_value = stored.get(name), given.get(name)
+        if stored_value != given_value:
+            how = (
+                "differs"
+                if _is_hash(stored_value or given_value)
+                else f"is {stored_value} there and {given_value} here"
+            )
             raise CheckpointError(f"{path} is a checkpoint of another problem: {name} {how}")
 
 

@@ -54,8 +54,8 @@ def _subgradient_with(rule: str) -> Callable[..., Subgradient]:
     rules_own = inspect.signature(own).parameters
 
     def make(**given: Any) -> Subgradient:
-        mine = {name: given.pop(name) for name in rules_own if name in given}
-        step_rule = STEP_RULES[rule](**mine) if mine else rule
+        own_parameters = {name: given.pop(name) for name in rules_own if name in given}
+        step_rule = STEP_RULES[rule](**own_parameters) if own_parameters else rule
         return Subgradient(step_rule=step_rule, **given)
 
     parameters = [

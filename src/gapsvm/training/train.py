@@ -110,39 +110,39 @@ def train(
     """
     ends_at = math.inf if options.time_limit is None else time.perf_counter() + options.time_limit
     p0 = problem.primal_at_zero
-    now = resume or Training()
+    training = resume or Training()
     backend = backend or get_backend(options.backend, options.threads)
 
     def report(checkpoint: Checkpoint) -> None:
-        now.checkpoint = checkpoint
+        training.checkpoint = checkpoint
         if on_slice is not None:
-            on_slice(now)
+            on_slice(training)
 
     stages = plan(problem, options.method, options.foreseen, warm)
     while True:
-        stage = stages[now.stage]
+        stage = stages[training.stage]
         result = solve(
             problem,
             stage.solver,
             gap=min(options.tol, stage.tol) * p0,
-            max_passes=min(stage.max_passes, options.max_passes - now.passes) if p0 > 0 else 0,
+            max_passes=min(stage.max_passes, options.max_passes - training.passes) if p0 > 0 else 0,
             patience=stage.patience,
             time_limit=None if ends_at == math.inf else max(0.0, ends_at - time.perf_counter()),
             callbacks=options.callbacks,
             cancelled=cancelled,
             backend=backend,
             seed=options.seed,
-            checkpoint=now.checkpoint,
+            checkpoint=training.checkpoint,
             on_slice=report,
             evaluate_every=options.evaluate_every,
-            first=warm if now.stage == 0 else None,
+            first=warm if training.stage == 0 else None,
         )
-        best, method = _best(now, result, stage.method, options.tol * p0)
+        best, method = _best(training, result, stage.method, options.tol * p0)
         last = stage is stages[-1] or best.passes >= options.max_passes
         if last or best.status not in _NEXT_STAGE:
             return Fit(best, method, p0)
-        now.stage, now.passes, now.checkpoint = now.stage + 1, best.passes, None
-        now.best, now.best_method = best, method
+        training.stage, training.passes, training.checkpoint = training.stage + 1, best.passes, None
+        training.best, training.best_method = best, method
 
 
 def _best(before: Training, result: Result, method: str, target: float) -> tuple[Result, str]:

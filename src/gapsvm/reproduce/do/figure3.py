@@ -180,12 +180,12 @@ def panels_of(rows: Sequence[Row]) -> list[list[Panel]]:
     for factor in FACTORS:
         grid.append([])
         for task in (BY_NAME[name] for name in names):
-            mine = runs[task.name, float(f"{factor * task.lam:g}")]
+            curves = runs[task.name, float(f"{factor * task.lam:g}")]
             best = {
                 m: np.minimum.accumulate([float(r["objective"]) for r in found])
-                for m, found in mine.items()
+                for m, found in curves.items()
             }
-            one = next(iter(mine.values()))[0]
+            one = next(iter(curves.values()))[0]
             grid[-1].append(Panel(task, factor, best, float(one["at_zero"]), float(one["optimum"])))
     return grid
 

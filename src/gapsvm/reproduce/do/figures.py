@@ -122,9 +122,9 @@ def panels_of(rows: Sequence[Row], column: str, settings: Settings) -> list[list
         grid.append([])
         for task in panels(settings):
             lam = float(factor * task.lam)
-            mine = {m: curves[task.name, lam, m] for m, _ in RUNS}
+            own = {m: curves[task.name, lam, m] for m, _ in RUNS}
             best = float(optima[task.name, lam])
-            grid[-1].append(Panel(replace(task, lam=lam), factor, mine, best))
+            grid[-1].append(Panel(replace(task, lam=lam), factor, own, best))
     return grid
 
 

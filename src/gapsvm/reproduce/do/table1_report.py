@@ -94,13 +94,13 @@ def _three(proximal: str) -> tuple[str, str, str]:
 
 
 def _proximal_lowest(result: Result, proximal: str) -> Verdict:
-    mine, other = result.best[proximal], min(result.best["pegasos"], result.best["adaptive"])
-    return mine < other, f"{mine:.4f}, the best other {other:.4f}"
+    own, other = result.best[proximal], min(result.best["pegasos"], result.best["adaptive"])
+    return own < other, f"{own:.4f}, the best other {other:.4f}"
 
 
 def _proximal_close(result: Result, proximal: str) -> Verdict:
-    mine, lowest = result.best[proximal], min(result.best[m] for m in _three(proximal))
-    return mine - lowest < CLOSE, f"{mine:.4f}, the lowest {lowest:.4f}"
+    own, lowest = result.best[proximal], min(result.best[m] for m in _three(proximal))
+    return own - lowest < CLOSE, f"{own:.4f}, the lowest {lowest:.4f}"
 
 
 def _alike(result: Result, proximal: str) -> Verdict:
@@ -120,8 +120,8 @@ def _proximal_first(result: Result, proximal: str) -> Verdict:
     others = [result.passes[m] for m in ("pegasos", "adaptive")]
     words = f"{_count(result.passes[proximal])}; Pegasos {_count(others[0])}, "
     words += f"Adaptive {_count(others[1])}"
-    mine = result.passes[proximal]
-    return mine is not None and all(p is None or mine <= p for p in others), words
+    own = result.passes[proximal]
+    return own is not None and all(p is None or own <= p for p in others), words
 
 
 def _adaptive_wins(result: Result, proximal: str) -> Verdict:

@@ -276,13 +276,13 @@ def judgements(evolution: Evolution) -> list[str]:
     else:
         verdict = f"Naive SDCA does not fail here: it ends at {end:.2g}"
     first = {m: _first(evolution.curves[m], TARGET) for m in METHODS}
-    there = sorted((m for m in METHODS if first[m] < math.inf), key=lambda m: first[m])
-    times = ", ".join(f"{LABELS[m]} after {first[m]:,.0f} iterations" for m in there)
+    reached = sorted((m for m in METHODS if first[m] < math.inf), key=lambda m: first[m])
+    times = ", ".join(f"{LABELS[m]} after {first[m]:,.0f} iterations" for m in reached)
     sentences = [f"{verdict}.", f"P(w̄) − P* ≤ {short(TARGET)}: {times or 'none of them'}."]
-    if there:
-        agrees = "as the paper has it" if there[0] == "aggressive" else "where the paper has "
-        agrees += "" if there[0] == "aggressive" else LABELS["aggressive"]
-        sentences.append(f"First is {LABELS[there[0]]}, {agrees}.")
+    if reached:
+        agrees = "as the paper has it" if reached[0] == "aggressive" else "where the paper has "
+        agrees += "" if reached[0] == "aggressive" else LABELS["aggressive"]
+        sentences.append(f"First is {LABELS[reached[0]]}, {agrees}.")
     return sentences
 
 

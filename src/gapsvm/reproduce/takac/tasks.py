@@ -77,8 +77,8 @@ def tasks(settings: Settings) -> tuple[Task, ...]:
     """The problems of a run; a quick one takes what is at hand."""
     if not settings.quick:
         return TASKS
-    here = [t for t in QUICK if datasets.available(t.data, folder=settings.data_folder)]
-    return tuple(here) or QUICK[-1:]
+    available = [t for t in QUICK if datasets.available(t.data, folder=settings.data_folder)]
+    return tuple(available) or QUICK[-1:]
 
 
 def sigma2_of(task: Task, bench: Bench) -> float:

@@ -29,12 +29,12 @@ class Cuts:
     def __len__(self) -> int:
         return len(self.cuts)
 
-    def add(self, cut: Cut, now: int) -> None:
+    def add(self, cut: Cut, iteration: int) -> None:
         products = np.append(self.along(cut.slope), cut.slope @ cut.slope)
         self.gram = np.pad(self.gram, (0, 1))
         self.gram[-1], self.gram[:, -1] = products, products
         self.offsets = np.append(self.offsets, cut.offset)
-        self.used = np.append(self.used, now)
+        self.used = np.append(self.used, iteration)
         self.cuts.append(cut)
 
     def along(self, v: Any) -> Any:
@@ -54,7 +54,7 @@ class Cuts:
         chosen = shares[used]
         return risk.merged([self.cuts[k] for k in used], chosen / chosen.sum())
 
-    def shrink(self, risk: Risk, room: int, multipliers: list[Any], now: int) -> list[Any]:
+    def shrink(self, risk: Risk, room: int, multipliers: list[Any], iteration: int) -> list[Any]:
         """Make room if there are more cuts than that; the multipliers that remain.
 
         Cuts that had no multiplier for longest are dropped.  Where those that go have one still,
@@ -62,7 +62,7 @@ class Cuts:
         proved with them is not lost.
         """
         importance = np.max([m / m.sum() for m in multipliers], axis=0)
-        self.used[importance > 0] = now
+        self.used[importance > 0] = iteration
         if len(self) <= room:
             return multipliers
         first = int(not self.cuts[0].slope.any())  # the floor stays
@@ -77,7 +77,7 @@ class Cuts:
         self._drop(leaving)
         multipliers = [np.delete(multiplier, leaving) for multiplier in multipliers]
         for k, aggregate in aggregates:
-            self.add(aggregate, now)
+            self.add(aggregate, iteration)
             own = [taken[j].sum() if j == k else 0.0 for j in range(len(multipliers))]
             multipliers = [np.append(m, share) for m, share in zip(multipliers, own)]
         return multipliers
