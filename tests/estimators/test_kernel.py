@@ -20,7 +20,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.preprocessing import scale
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from gapsvm import SVC, SVR, KernelNewton, WorkingSet
+from gapsvm import SVC, SVR, KernelNewton, WorkingSet, get_loss
 
 IRIS = load_iris(return_X_y=True)
 X = matrix(80, 5)
@@ -85,7 +85,7 @@ def test_regression_is_libsvms(options):
 @pytest.mark.parametrize("solver", ["auto", BLOCKS], ids=["whole", "blocks"])
 def test_weights_are_libsvms(solver):
     weight = np.random.default_rng(0).uniform(0.2, 3.0, 80)
-    ours, theirs = SVC(gamma=0.2, solver=solver, tol=1e-9), svm.SVC(gamma=0.2, tol=1e-10)
+    ours, theirs = SVC(gamma=0.2, method=solver, tol=1e-9), svm.SVC(gamma=0.2, tol=1e-10)
     ours.fit(X, THREE, weight)
     theirs.fit(X, THREE, weight)
     np.testing.assert_allclose(ours.decision_function(X), theirs.decision_function(X), atol=1e-4)
@@ -176,7 +176,7 @@ def test_an_indefinite_kernel_is_told():
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "smoothed_hinge", "logistic"])
 def test_certificates_hold_for_every_problem(loss):
     solver = KernelNewton(block_size=32, whole=0) if loss == "logistic" else BLOCKS
-    fitted = SVC(loss=loss, solver=solver, tol=1e-5).fit(X, THREE)
+    fitted = SVC(loss=loss, method=solver, tol=1e-5).fit(X, THREE)
     assert fitted.converged_
     assert fitted.dual_gaps_.shape == (3,)
     assert fitted.dual_gap_ == fitted.dual_gaps_.max() <= 1e-5
@@ -185,9 +185,24 @@ def test_certificates_hold_for_every_problem(loss):
     assert fitted.n_kernel_evals_ > 0
 
 
+def test_losses_and_methods_are_names_specs_and_objects():
+    """As everywhere: a name with parameters, or the thing itself."""
+    spec = SVR(loss="huber(delta=2)").fit(X, RESPONSE)
+    itself = SVR(loss=get_loss("huber", delta=2)).fit(X, RESPONSE)
+    np.testing.assert_array_equal(spec.predict(X), itself.predict(X))
+    assert np.any(spec.predict(X) != SVR(loss="huber").fit(X, RESPONSE).predict(X))
+    tube = SVR(loss="epsilon_insensitive(epsilon=0.3)").fit(X, RESPONSE)
+    np.testing.assert_array_equal(tube.predict(X), SVR(epsilon=0.3).fit(X, RESPONSE).predict(X))
+    named = SVC(method="working-set(block_size=32, whole=0)").fit(X, LABELS)
+    given = SVC(method=BLOCKS).fit(X, LABELS)
+    assert named.method_ == given.method_ == "working-set"
+    np.testing.assert_array_equal(named.dual_coef_, given.dual_coef_)
+    assert SVC(loss="logistic").fit(X, LABELS).method_ == "kernel-newton"
+
+
 @pytest.mark.parametrize("limit", [{"max_iter": 3}, {"time_limit": 0.0}])
 def test_limits_are_kept_and_told(limit):
-    model = SVC(tol=1e-9, solver=BLOCKS, **limit)
+    model = SVC(tol=1e-9, method=BLOCKS, **limit)
     with pytest.warns(ConvergenceWarning, match=r"certified gap .* not reached"):
         model.fit(X, LABELS)
     assert not model.converged_
@@ -196,7 +211,7 @@ def test_limits_are_kept_and_told(limit):
 
 
 def test_a_warm_start_goes_on_from_the_last_model():
-    model = SVC(warm_start=True, tol=1e-7, solver=BLOCKS).fit(X, THREE)
+    model = SVC(warm_start=True, tol=1e-7, method=BLOCKS).fit(X, THREE)
     first = model.n_iter_.copy()
     model.fit(X, THREE)
     assert np.all(model.n_iter_ == 1)
@@ -205,19 +220,19 @@ def test_a_warm_start_goes_on_from_the_last_model():
 
 def test_callbacks_see_the_gap_and_may_stop():
     seen = []
-    model = SVC(solver=BLOCKS, tol=1e-9, callbacks=lambda record: bool(seen.append(record.gap)))
+    model = SVC(method=BLOCKS, tol=1e-9, callbacks=lambda record: bool(seen.append(record.gap)))
     model.fit(np.tile(X, (6, 1)), np.tile(LABELS, 6))
     assert seen[-1] == model.dual_gap_
     with pytest.warns(ConvergenceWarning, match="a callback asked to stop"):
-        SVC(solver=BLOCKS, tol=1e-9, callbacks=lambda record: True).fit(
+        SVC(method=BLOCKS, tol=1e-9, callbacks=lambda record: True).fit(
             np.tile(X, (6, 1)), np.tile(LABELS, 6)
         )
 
 
 @pytest.mark.parametrize("multi_class", ["ovo", "ovr"])
 def test_threads_change_nothing(multi_class):
-    one = SVC(multi_class=multi_class, solver=BLOCKS).fit(X, THREE)
-    two = SVC(multi_class=multi_class, solver=BLOCKS, n_jobs=2).fit(X, THREE)
+    one = SVC(multi_class=multi_class, method=BLOCKS).fit(X, THREE)
+    two = SVC(multi_class=multi_class, method=BLOCKS, n_jobs=2).fit(X, THREE)
     np.testing.assert_array_equal(one.dual_coef_, two.dual_coef_)
     np.testing.assert_array_equal(one.decision_function(X), two.decision_function(X))
 
@@ -232,8 +247,8 @@ def test_copies_predict_the_same(model):
 
 @pytest.mark.parametrize("cache_size", [1e-9, 0.01])
 def test_a_cache_smaller_than_a_row_or_a_block(cache_size):
-    small = SVC(cache_size=cache_size, solver=BLOCKS, tol=1e-6).fit(X, THREE)
-    ample = SVC(solver=BLOCKS, tol=1e-6).fit(X, THREE)
+    small = SVC(cache_size=cache_size, method=BLOCKS, tol=1e-6).fit(X, THREE)
+    ample = SVC(method=BLOCKS, tol=1e-6).fit(X, THREE)
     assert small.converged_
     np.testing.assert_allclose(small.primal_objective_, ample.primal_objective_, atol=2e-6)
 
@@ -243,7 +258,7 @@ def test_a_cache_smaller_than_a_row_or_a_block(cache_size):
 def test_kernels_that_tell_nothing_apart_or_everything(gamma, solver):
     """K = 1 and K = I; rows that are there twice with different labels."""
     data, y = np.vstack([X, X[:20]]), np.append(LABELS, -LABELS[:20])
-    fitted = SVC(gamma=gamma, solver=solver).fit(data, y)
+    fitted = SVC(gamma=gamma, method=solver).fit(data, y)
     assert fitted.converged_
     assert np.isfinite(fitted.decision_function(data)).all()
 
@@ -266,7 +281,7 @@ def test_ctrl_c_leaves_the_last_certified_model(loss):
         signal.raise_signal(signal.SIGINT)
 
     solver = BLOCKS if loss == "hinge" else KernelNewton(block_size=32, whole=0)
-    model = SVC(loss=loss, solver=solver, tol=1e-12, callbacks=press)
+    model = SVC(loss=loss, method=solver, tol=1e-12, callbacks=press)
     with pytest.raises(KeyboardInterrupt, match="last certified model"):
         model.fit(np.tile(X, (6, 1)), np.tile(LABELS, 6))
     assert model.status_ == "INTERRUPTED"
@@ -280,8 +295,13 @@ IMPOSSIBLE = {
     "gamma, name": (SVC(gamma="scaled"), "'gamma'.*'scale'"),
     "C": (SVC(C=0.0), "'C'"),
     "probability": (SVC(probability=True), "CalibratedClassifierCV"),
-    "loss": (SVC(loss="log"), "'loss'.*'hinge'"),
-    "svr loss": (SVR(loss="hinge"), "'loss'.*'epsilon_insensitive'"),
+    "loss": (SVC(loss="log"), "unknown loss 'log'.*logistic"),
+    "svr loss": (SVR(loss="hinge"), "is for classes; for numbers choose .*epsilon_insensitive"),
+    "svc loss": (SVC(loss="huber"), "is for numbers; for classes choose .*hinge"),
+    "epsilon": (SVR(loss="huber", epsilon=0.3), "epsilon=0.3 changes nothing"),
+    "method": (SVC(method="sdca"), "'sdca': .*Methods for this problem: auto, working-set"),
+    "method, loss": (SVC(method="working-set", loss="logistic"), "for this .*kernel-newton"),
+    "method, name": (SVC(method="working"), "unknown method 'working'"),
     "max_iter": (SVC(max_iter=0), "max_iter must be at least 1, or -1"),
     "n_jobs": (SVC(n_jobs=0), "n_jobs must not be 0"),
     "matrix": (SVC(kernel="precomputed"), "must be square"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Sequence
-from itertools import combinations, pairwise
+from itertools import pairwise
 from numbers import Integral, Real
 from typing import Any
 
@@ -35,7 +35,8 @@ from gapsvm.estimators.rows import rows_to_learn, rows_to_predict
 from gapsvm.estimators.whole import whole_fit
 from gapsvm.kernels.registry import PRECOMPUTED, get_kernel
 from gapsvm.kernels.rows import CallableRows, FeatureRows, KernelRows, MatrixRows, called
-from gapsvm.losses.registry import get_loss
+from gapsvm.losses.base import Loss
+from gapsvm.losses.registry import loss_with
 from gapsvm.models.support_vectors import (
     SupportVectorModel,
     class_scores,
@@ -44,18 +45,22 @@ from gapsvm.models.support_vectors import (
     votes,
 )
 from gapsvm.problems.kernel import KernelIterate
-from gapsvm.problems.linear import check_weights
 from gapsvm.rows.matrix import copy_note, joined_notes
 from gapsvm.solvers.trace import Callback, Status
-from gapsvm.solvers.working_set.newton import KernelNewton
-from gapsvm.solvers.working_set.solver import WorkingSet
 from gapsvm.system.blas import one_blas_thread
 from gapsvm.system.cores import at_most_cores
-from gapsvm.training.machines import Machine, MachineOptions, Task, train_machines
+from gapsvm.training.fitting import checked_weight, labelled, loss_of
+from gapsvm.training.machines import (
+    Machine,
+    MachineOptions,
+    Task,
+    class_tasks,
+    support_of,
+    train_machines,
+)
+from gapsvm.training.methods import name_of
 from gapsvm.training.progress import ProgressBar
-from gapsvm.types.curves import FiveNumbers
 
-_METHODS = {WorkingSet: "working_set", KernelNewton: "newton"}
 _INDEFINITE = (
     "the kernel matrix is not positive definite: the problem has no minimum. The model is a point "
     "where no single row, and no pair, can do better, as LIBSVM finds; dual_gap_ says how far rows "
@@ -85,7 +90,8 @@ class _KernelMachine(CallbackSupportMixin, BaseEstimator):
         "cache_size": [Interval(Real, 0, None, closed="neither")],
         "max_iter": [Interval(Integral, -1, None, closed="left")],
         "time_limit": [Interval(Real, 0, None, closed="left"), None],
-        "solver": [StrOptions({"auto"}), HasMethods(["init", "advance", "iterate"])],
+        "method": [str, HasMethods(["init", "advance", "iterate"])],
+        "loss": [str, Loss],
         "warm_start": ["boolean"],
         "n_jobs": [Integral, None],
         "verbose": ["verbose"],
@@ -103,6 +109,9 @@ class _KernelMachine(CallbackSupportMixin, BaseEstimator):
 
     def _validated(self, X: Any, y: Any) -> Any:
         """X, for a callable kernel as it is, as an array."""
+        if y is None:
+            name = type(self).__name__
+            raise ValueError(f"{name} requires y to be passed, but the target y is None")
         if callable(self.kernel):
             check_consistent_length(X, y)
             X = _indexable(X)
@@ -142,7 +151,7 @@ class _KernelMachine(CallbackSupportMixin, BaseEstimator):
             max_steps=math.inf if self.max_iter == -1 else self.max_iter,
             time_limit=self.time_limit,
             callbacks=callbacks,
-            solver=self._chosen_solver(loss),
+            method=self.method,
             threads=self._threads(),
             shrinking=bool(self.shrinking),
             seed=_seed(getattr(self, "random_state", None)),
@@ -162,11 +171,6 @@ class _KernelMachine(CallbackSupportMixin, BaseEstimator):
         if bridge is not None:
             bridge.close()
         return machines
-
-    def _chosen_solver(self, loss: Any) -> Any:
-        if self.solver != "auto":
-            return self.solver
-        return WorkingSet() if isinstance(loss.curve, FiveNumbers) else KernelNewton()
 
     def _attributes_of(
         self, X: Any, rows: KernelRows, tasks: Sequence[Task]
@@ -202,8 +206,7 @@ class _KernelMachine(CallbackSupportMixin, BaseEstimator):
         self.status_, self._ending = worst.status.name, worst.ending
         self.converged_ = worst.converged
         self.fit_status_ = 0 if self.converged_ else 1
-        solver = type(results[0].solver)
-        self.method_ = _METHODS.get(solver, solver.__name__)
+        self.method_ = name_of(results[0].solver)
         self.n_kernel_evals_ = rows.evaluations + sum(m.evaluations for m in machines)
         self.gap_is_bound_ = {True: True, False: False, None: None}[rows.is_definite]
         self._passes = float(max(r.passes for r in results))
@@ -211,14 +214,16 @@ class _KernelMachine(CallbackSupportMixin, BaseEstimator):
             [max(1, round(r.passes * len(r.solution.alpha))) for r in results], dtype=np.int32
         )
 
-    def _set_support(self, X: Any, rows: KernelRows, order: Any) -> None:
-        """``order``: the rows that are support vectors."""
-        self.support_ = order.astype(np.int32)
+    def _set_support(
+        self, X: Any, rows: KernelRows, chosen: Any, coef: Any, machines: Sequence[Machine]
+    ) -> None:
+        """What predicts; ``chosen`` are the rows that are support vectors."""
+        self.support_ = chosen.astype(np.int32)
         self.shape_fit_ = X.shape
-        if self.kernel == PRECOMPUTED:
-            self.support_vectors_ = np.empty((0, 0))
-        else:
-            self.support_vectors_ = X[order]
+        precomputed = self.kernel == PRECOMPUTED
+        self.support_vectors_ = np.empty((0, 0)) if precomputed else X[chosen]
+        intercept = np.array([machine.result.solution.bias for machine in machines])
+        self._set_functions(getattr(rows, "kernel", None), coef, intercept, X)
 
     def _set_functions(self, kernel: Any, coef: Any, intercept: Any, X: Any) -> None:
         """What predicts, beside the support vectors; a callable or a matrix has no ``kernel``."""
@@ -298,7 +303,7 @@ class _KernelMachine(CallbackSupportMixin, BaseEstimator):
             classes=getattr(self, "classes_", None),
             counts=self.n_support_ if pairs else None,
             support=getattr(self, "support_", None),
-            loss=self.loss,
+            loss=self.loss if isinstance(self.loss, str) else self.loss.name,
             lam=self.lam,
             bias="free" if self.fit_intercept else "none",
             primal=self.primal_objective_,
@@ -349,33 +354,12 @@ def _as_stored(coef: Any, X: Any) -> Any:
     return sp.csr_array(coef) if isinstance(X, sp.sparray) else sp.csr_matrix(coef)
 
 
-def _checked_weight(sample_weight: Any, n: int) -> Any:
-    if sample_weight is None:
-        return None
-    weight = np.asarray(sample_weight, dtype=np.float64)
-    return check_weights(np.full(n, float(weight)) if weight.ndim == 0 else weight, n)
-
-
-def _class_weights(given: Any, classes: Any, labels: Any, weight: Any) -> Any:
-    """One weight per class; "balanced" gives every class the same share of the total weight."""
-    if given is None:
-        return np.ones(len(classes))
-    if isinstance(given, str):
-        mass = np.bincount(labels, weights=weight, minlength=len(classes))
-        return mass.sum() / (len(classes) * np.where(mass > 0, mass, 1.0))
-    known = dict(zip(classes.tolist(), range(len(classes))))
-    unknown = [label for label in given if label not in known]
-    if unknown:
-        raise ValueError(f"class_weight names classes that are not in y: {unknown!r}")
-    per_class = np.ones(len(classes))
-    for label, value in given.items():
-        if not (isinstance(value, Real) and 0 <= float(value) < math.inf):
-            raise ValueError(
-                f"class_weight of class {label!r} is {value!r}; class weights must be finite "
-                "numbers, >= 0"
-            )
-        per_class[known[label]] = value
-    return per_class
+def _labels(y: Any) -> Any:
+    """One label a row, by scikit-learn's checks."""
+    if np.asarray(y).dtype.kind == "f":
+        assert_all_finite(y, input_name="y")
+    check_classification_targets(y)
+    return column_or_1d(y, warn=True)
 
 
 class SVC(ClassifierMixin, _KernelMachine):
@@ -432,8 +416,9 @@ default="rbf"
         The intercept is not penalised.
     time_limit : float, default=None
         Seconds at most.
-    solver : "auto" or a solver, default="auto"
-        Such as ``WorkingSet(block_size=512)``.
+    method : str or solver, default="auto"
+        "working-set" or "kernel-newton" (the logistic loss), a spec of it such as
+        ``"working-set(block_size=512)"``, or a solver.
     warm_start : bool, default=False
         Begin at the solution of the last fit if the problems are of the same sizes.
     n_jobs : int, default=None
@@ -471,7 +456,6 @@ class_weight_, shape_fit_, fit_status_ : as scikit-learn's
         "decision_function_shape": [StrOptions({"ovr", "ovo"})],
         "break_ties": ["boolean"],
         "multi_class": [StrOptions({"ovr", "ovo"})],
-        "loss": [StrOptions({"hinge", "squared_hinge", "smoothed_hinge", "logistic"})],
     }
 
     def __init__(
@@ -493,11 +477,11 @@ class_weight_, shape_fit_, fit_status_ : as scikit-learn's
         break_ties: bool = False,
         random_state: Any = None,
         multi_class: str = "ovo",
-        loss: str = "hinge",
+        loss: str | Loss = "hinge",
         lam: float | None = None,
         fit_intercept: bool = True,
         time_limit: float | None = None,
-        solver: Any = "auto",
+        method: Any = "auto",
         warm_start: bool = False,
         n_jobs: int | None = None,
         callbacks: Any = None,
@@ -522,7 +506,7 @@ class_weight_, shape_fit_, fit_status_ : as scikit-learn's
         self.lam = lam
         self.fit_intercept = fit_intercept
         self.time_limit = time_limit
-        self.solver = solver
+        self.method = method
         self.warm_start = warm_start
         self.n_jobs = n_jobs
         self.callbacks = callbacks
@@ -535,93 +519,28 @@ class_weight_, shape_fit_, fit_status_ : as scikit-learn's
         self._check_combinations()
         if self.probability is True:
             raise ValueError(f"probability=True is not there: {_NO_PROBABILITIES}")
+        loss = loss_of(self.loss, "margin")
         self.copy_note_ = copy_note(X)
         X = self._validated(X, y)
-        labels = self._encoded(y)
-        weight = _checked_weight(sample_weight, _num_samples(X))
-        own_weight = weight
-        per_class = _class_weights(self.class_weight, self.classes_, labels, weight)
-        self.class_weight_ = per_class
-        if self.class_weight is not None:
-            with np.errstate(over="ignore"):
-                weight = per_class[labels] * (1.0 if weight is None else weight)
-            weight = check_weights(weight, len(labels), "class_weight times sample_weight")
-        self._check_masses(labels, weight)
+        n = _num_samples(X)
+        found = labelled(y, self.class_weight, sample_weight, n, checked=_labels)
+        self.classes_, self.class_weight_ = found.classes, found.per_class
         with one_blas_thread():
-            rows = self._rows(X, own_weight)
-        tasks = self._tasks(labels, weight)
-        machines = self._train(X, y, weight, rows, tasks, get_loss(self.loss))
-        self._set_machines(X, labels, rows, tasks, machines)
+            rows = self._rows(X, checked_weight(sample_weight, n))
+        k = len(found.classes)
+        tasks = class_tasks(found.labels, k, found.weight, pairs=self._against_one)
+        machines = self._train(X, y, found.weight, rows, tasks, loss)
+        support = support_of(found.labels, k, tasks, [machine.coef for machine in machines])
+        self.n_support_ = support.counts
+        self._set_support(X, rows, support.rows, support.coef, machines)
         self._set_certificates(machines, rows)
         self.n_iter_ = self._steps
         return self
-
-    def _encoded(self, y: Any) -> Any:
-        if np.asarray(y).dtype.kind == "f":
-            assert_all_finite(y, input_name="y")
-        check_classification_targets(y)
-        self.classes_, labels = np.unique(column_or_1d(y, warn=True), return_inverse=True)
-        if len(self.classes_) < 2:
-            raise ValueError(
-                f"SVC needs at least two classes, but y holds one class: {self.classes_!r}"
-            )
-        return labels
-
-    def _check_masses(self, labels: Any, weight: Any) -> None:
-        if weight is None:
-            return
-        mass = np.bincount(labels, weights=weight, minlength=len(self.classes_))
-        if not mass.all():
-            raise ValueError(
-                "every class needs a positive weight; classes whose weights are all zero: "
-                f"{self.classes_[mass == 0]!r}"
-            )
 
     @property
     def _against_one(self) -> bool:
         """Whether there is a problem for each of several pairs."""
         return self.multi_class == "ovo" and len(self.classes_) > 2
-
-    def _tasks(self, labels: Any, weight: Any) -> list[Task]:
-        """Two classes: the second is positive.  Pairs: the first.  One against all: the one."""
-        k = len(self.classes_)
-        if k == 2:
-            return [Task(None, np.where(labels == 1, 1.0, -1.0), weight)]
-        if not self._against_one:
-            return [Task(None, np.where(labels == c, 1.0, -1.0), weight) for c in range(k)]
-        members = [np.flatnonzero(labels == c) for c in range(k)]
-        tasks = []
-        for i, j in combinations(range(k), 2):
-            index = np.concatenate([members[i], members[j]])
-            y = np.concatenate([np.ones(members[i].size), -np.ones(members[j].size)])
-            tasks.append(Task(index, y, None if weight is None else weight[index]))
-        return tasks
-
-    def _set_machines(
-        self,
-        X: Any,
-        labels: Any,
-        rows: KernelRows,
-        tasks: Sequence[Task],
-        machines: Sequence[Machine],
-    ) -> None:
-        """Support vectors class by class, and coefficients in LIBSVM's order."""
-        n, k = len(labels), len(self.classes_)
-        full = np.zeros((k - 1 if self._against_one else len(tasks), n))
-        if self._against_one:
-            pairs = list(combinations(range(k), 2))
-            for (i, j), task, machine in zip(pairs, tasks, machines):
-                first = int(np.sum(task.y > 0))
-                full[j - 1, task.index[:first]] = machine.coef[:first]
-                full[i, task.index[first:]] = machine.coef[first:]
-        else:
-            full = np.stack([machine.coef for machine in machines])
-        used = np.flatnonzero(np.any(full != 0.0, axis=0))
-        order = used[np.argsort(labels[used], kind="stable")]
-        self._set_support(X, rows, order)
-        self.n_support_ = np.bincount(labels[order], minlength=k).astype(np.int32)
-        intercept = np.array([machine.result.solution.bias for machine in machines])
-        self._set_functions(getattr(rows, "kernel", None), full[:, order], intercept, X)
 
     def _linear_weights(self) -> Any:
         """One row for each function, or for each pair of classes."""
@@ -677,8 +596,9 @@ class SVR(RegressorMixin, _KernelMachine):
     ----------
     epsilon : float, default=0.1
         Half width of the tube in which errors cost nothing (ε-insensitive losses).
-    loss : {"epsilon_insensitive", "squared_epsilon_insensitive", "absolute", "huber", \
-"half_squared"}, default="epsilon_insensitive"
+    loss : str or ``gapsvm.Loss``, default="epsilon_insensitive"
+        "epsilon_insensitive", "squared_epsilon_insensitive", "absolute", "huber" or
+        "half_squared"; a spec with parameters, such as ``"huber(delta=2)"``; or a loss of your own.
         φ of the objective.
     kernel, degree, gamma, coef0, tol, C, shrinking, cache_size, verbose : as for ``SVC``
     max_iter, lam, fit_intercept, time_limit, solver, warm_start : as for ``SVC``
@@ -694,17 +614,6 @@ class SVR(RegressorMixin, _KernelMachine):
     _parameter_constraints = {
         **_KernelMachine._parameter_constraints,
         "epsilon": [Interval(Real, 0, None, closed="left")],
-        "loss": [
-            StrOptions(
-                {
-                    "epsilon_insensitive",
-                    "squared_epsilon_insensitive",
-                    "absolute",
-                    "huber",
-                    "half_squared",
-                }
-            )
-        ],
     }
 
     def __init__(
@@ -721,11 +630,11 @@ class SVR(RegressorMixin, _KernelMachine):
         cache_size: float = 200,
         verbose: int = 0,
         max_iter: int = -1,
-        loss: str = "epsilon_insensitive",
+        loss: str | Loss = "epsilon_insensitive",
         lam: float | None = None,
         fit_intercept: bool = True,
         time_limit: float | None = None,
-        solver: Any = "auto",
+        method: Any = "auto",
         warm_start: bool = False,
         n_jobs: int | None = None,
         callbacks: Any = None,
@@ -745,7 +654,7 @@ class SVR(RegressorMixin, _KernelMachine):
         self.lam = lam
         self.fit_intercept = fit_intercept
         self.time_limit = time_limit
-        self.solver = solver
+        self.method = method
         self.warm_start = warm_start
         self.n_jobs = n_jobs
         self.callbacks = callbacks
@@ -756,6 +665,7 @@ class SVR(RegressorMixin, _KernelMachine):
         """Fit to rows X and responses y."""
         self._validate_params()
         self._check_combinations()
+        loss = loss_of(loss_with(self.loss, "epsilon", self.epsilon, unset=0.1), "response")
         self.copy_note_ = copy_note(X)
         if callable(self.kernel):
             X = self._validated(X, y)
@@ -765,17 +675,13 @@ class SVR(RegressorMixin, _KernelMachine):
                 raise TypeError("a sparse matrix cannot be a precomputed kernel")
             X, y = rows_to_learn(self, X, y=y, y_numeric=True)
             y = np.asarray(y, dtype=np.float64)
-        weight = _checked_weight(sample_weight, _num_samples(X))
-        parameters = {"epsilon": float(self.epsilon)} if "epsilon" in self.loss else {}
+        weight = checked_weight(sample_weight, _num_samples(X))
         with one_blas_thread():
             rows = self._rows(X, weight)
-        loss = get_loss(self.loss, **parameters)
         (machine,) = self._train(X, y, weight, rows, [Task(None, y, weight)], loss)
         used = np.flatnonzero(machine.coef)
-        self._set_support(X, rows, used)
         self.n_support_ = np.array([used.size], dtype=np.int32)
-        intercept = np.array([machine.result.solution.bias])
-        self._set_functions(getattr(rows, "kernel", None), machine.coef[None, used], intercept, X)
+        self._set_support(X, rows, used, machine.coef[None, used], [machine])
         self._set_certificates([machine], rows)
         self.n_iter_ = int(self._steps[0])
         return self

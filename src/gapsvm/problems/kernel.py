@@ -49,6 +49,11 @@ class KernelIterate:
     bias: float
     coef: Any = None
 
+    @property
+    def primal_part(self) -> KernelIterate:
+        """All of it: f is made of α."""
+        return self
+
 
 class KernelProblem(RowLosses):
     """A regularised function of a reproducing kernel space over rows of a kernel matrix.

@@ -189,14 +189,46 @@ def classification(
 ) -> Task:
     """Labels of any kind; ``checked`` looks at those that are not two whole numbers."""
     rows = checked_rows(X, get_backend(backend))
+    found = labelled(y, objective.class_weight, sample_weight, rows.shape[0], checked=checked)
+    lam = objective.lam_for(_total(found.weight, rows))
+    return Task(rows, found.labels, found.classes, found.weight, objective, lam)
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """Classes as 0..k−1, their labels, and weights.
+
+    Parameters
+    ----------
+    weight : array or None
+        Of each row, those of the classes included.
+    per_class : array
+        Weights of the classes.
+    """
+
+    labels: Any
+    classes: Any
+    weight: Any
+    per_class: Any
+
+
+def labelled(
+    y: Any,
+    class_weight: Any,
+    sample_weight: Any,
+    n_rows: int,
+    *,
+    checked: Callable[[Any], Any] = np.asarray,
+) -> Labelled:
+    """Labels of any kind and their weights, or an error that says what is wrong with them."""
     labels, classes = encoded(y, checked)
     if len(classes) < 2:
         raise ValueError(
             f"a classifier needs at least two classes, but y holds one class: {classes.tolist()!r}"
         )
-    weight = checked_weight(sample_weight, rows.shape[0])
-    if objective.class_weight is not None:
-        per_class = class_weights(objective.class_weight, classes, labels, weight)
+    weight, per_class = checked_weight(sample_weight, n_rows), np.ones(len(classes))
+    if class_weight is not None:
+        per_class = class_weights(class_weight, classes, labels, weight)
         with np.errstate(over="ignore"):
             weight = per_class[labels] * (1.0 if weight is None else weight)
         weight = check_weights(weight, len(labels), "class_weight times sample_weight")
@@ -207,8 +239,7 @@ def classification(
                 "every class needs a positive weight; classes whose weights are all zero: "
                 f"{classes[mass == 0].tolist()!r}"
             )
-    lam = objective.lam_for(_total(weight, rows))
-    return Task(rows, labels, classes, weight, objective, lam)
+    return Labelled(labels, classes, weight, per_class)
 
 
 def regression(

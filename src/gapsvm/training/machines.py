@@ -10,7 +10,8 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from itertools import combinations
 from typing import Any, Literal
 
 import numpy as np
@@ -20,12 +21,13 @@ from gapsvm.kernels.rows import KernelRows
 from gapsvm.losses.base import Loss
 from gapsvm.problems.kernel import KernelIterate, KernelProblem
 from gapsvm.problems.limits import lam_of
-from gapsvm.solvers.base import refusal_of
+from gapsvm.solvers.base import Foreseen, tuned, warmed
 from gapsvm.solvers.loop import deferred_interrupt, solve
 from gapsvm.solvers.trace import Callback, Result, Status
 from gapsvm.solvers.working_set.solver import WorkingSet
 from gapsvm.system.blas import one_blas_thread
 from gapsvm.system.cores import at_most_cores
+from gapsvm.training.methods import AUTO, solver_of
 
 _SHARED = 3000
 """Rows up to which all of K is computed at once for several problems."""
@@ -47,6 +49,49 @@ class Task:
     weight: Any = None
 
 
+def class_tasks(labels: Any, n_classes: int, weight: Any, *, pairs: bool) -> list[Task]:
+    """The problems of labels 0, 1, …: of two classes one, whose second is positive; of more one for
+    each pair, whose first is positive, or one for each class against all others."""
+    if n_classes == 2:
+        return [Task(None, np.where(labels == 1, 1.0, -1.0), weight)]
+    if not pairs:
+        return [Task(None, np.where(labels == c, 1.0, -1.0), weight) for c in range(n_classes)]
+    members = [np.flatnonzero(labels == c) for c in range(n_classes)]
+    tasks = []
+    for i, j in combinations(range(n_classes), 2):
+        index = np.concatenate([members[i], members[j]])
+        y = np.concatenate([np.ones(members[i].size), -np.ones(members[j].size)])
+        tasks.append(Task(index, y, None if weight is None else weight[index]))
+    return tasks
+
+
+@dataclass(frozen=True)
+class Support:
+    """The rows that machines predict with: class by class, and their coefficients in the order of
+    ``gapsvm.models.support_vectors.SupportVectorModel``."""
+
+    rows: Any
+    counts: Any
+    """How many there are of each class."""
+    coef: Any
+
+
+def support_of(labels: Any, n_classes: int, tasks: Sequence[Task], coefs: Sequence[Any]) -> Support:
+    """Support vectors of the problems of ``class_tasks``, from their coefficients."""
+    if tasks[0].index is None:
+        full = np.stack(list(coefs))
+    else:
+        full = np.zeros((n_classes - 1, len(labels)))
+        for (i, j), task, coef in zip(combinations(range(n_classes), 2), tasks, coefs):
+            first = int(np.sum(task.y > 0))
+            full[j - 1, task.index[:first]] = coef[:first]
+            full[i, task.index[first:]] = coef[first:]
+    used = np.flatnonzero(np.any(full != 0.0, axis=0))
+    order = used[np.argsort(labels[used], kind="stable")]
+    counts = np.bincount(labels[order], minlength=n_classes).astype(np.int32)
+    return Support(order, counts, full[:, order])
+
+
 @dataclass(frozen=True)
 class MachineOptions:
     """How to train.
@@ -61,7 +106,7 @@ class MachineOptions:
         Steps of pairs or single rows for each task.
     time_limit : float, optional
         Seconds for all tasks.
-    solver : a solver of kernel problems
+    method : "auto", a name or spec of ``gapsvm.METHODS``, or a solver
     threads : int
     shrinking : bool
         Whether rows that stay at a bound may be left out of the steps, where the solver can.
@@ -76,10 +121,14 @@ class MachineOptions:
     max_steps: float = math.inf
     time_limit: float | None = None
     callbacks: Sequence[Callback] = ()
-    solver: Any = field(default_factory=WorkingSet)
+    method: Any = AUTO
     threads: int = 1
     shrinking: bool = True
     seed: int = 0
+
+    def lam_for(self, total: float) -> float:
+        """λ, where the weights have that sum."""
+        return self.lam if self.lam is not None else lam_of(self.C, total)
 
 
 @dataclass(frozen=True)
@@ -113,21 +162,19 @@ def train_machines(
     rows.backend = get_backend(rows.backend.name, max(1, options.threads // at_once))
 
     with one_blas_thread(), deferred_interrupt() as interrupted:
-        room = rows.n_rows**2 * 8 <= rows.cache_size * 2**20
-        if len(tasks) > 1 and room and rows.n_rows <= _SHARED:
-            _ = rows.gram  # computed once
+        share_rows(rows, len(tasks))
 
         def one(k: int) -> Machine:
-            mine = replace(options, callbacks=[*options.callbacks, *watch(k)])
+            chosen = replace(options, callbacks=[*options.callbacks, *watch(k)])
             if ends_at < math.inf:
                 share = math.ceil((len(tasks) - k) / at_once)
                 left = max(0.0, ends_at - time.perf_counter())
-                mine = replace(mine, time_limit=left / share)
-            problem = _problem(rows, tasks[k], loss, mine)
-            machine = _trained(problem, mine, warm[k] if warm else None, interrupted)
-            own = 0 if problem.rows is rows else problem.rows.evaluations
+                chosen = replace(chosen, time_limit=left / share)
+            problem = problem_of(rows, tasks[k], loss, chosen.bias, chosen.lam_for)
+            machine = _trained(problem, chosen, warm[k] if warm else None, interrupted)
+            evaluations = 0 if problem.rows is rows else problem.rows.evaluations
             problem.rows.forget()
-            return replace(machine, evaluations=own)
+            return replace(machine, evaluations=evaluations)
 
         if at_once == 1:
             return [one(k) for k in range(len(tasks))]
@@ -135,13 +182,29 @@ def train_machines(
             return list(pool.map(one, range(len(tasks))))
 
 
-def _problem(rows: KernelRows, task: Task, loss: Loss, options: MachineOptions) -> KernelProblem:
+def share_rows(rows: KernelRows, n_problems: int) -> None:
+    """Compute all of K once, where several problems of few rows will want it."""
+    room = rows.n_rows**2 * 8 <= rows.cache_size * 2**20
+    if n_problems > 1 and room and rows.n_rows <= _SHARED:
+        _ = rows.gram
+
+
+def problem_of(
+    rows: KernelRows, task: Task, loss: Loss, bias: Any, lam_for: Callable[[float], float]
+) -> KernelProblem:
+    """The problem of a task; ``lam_for`` gives λ for the sum of its weights."""
     some = rows if task.index is None else rows.subset(task.index)
-    lam = options.lam
-    if lam is None:
-        total = len(task.y) if task.weight is None else float(np.sum(task.weight))
-        lam = lam_of(options.C, total)
-    return KernelProblem(some, task.y, loss, lam, sample_weight=task.weight, bias=options.bias)
+    total = len(task.y) if task.weight is None else float(np.sum(task.weight))
+    return KernelProblem(some, task.y, loss, lam_for(total), sample_weight=task.weight, bias=bias)
+
+
+def _solver(problem: KernelProblem, options: MachineOptions, warm: Any, max_passes: float) -> Any:
+    method = problem.default_method if options.method == AUTO else options.method
+    foreseen = Foreseen(options.tol, max_passes)
+    solver = tuned(solver_of(method, problem, foreseen), problem, foreseen)
+    if not options.shrinking and isinstance(solver, WorkingSet):
+        solver = replace(solver, aim=0.0)
+    return warmed(solver, warm)
 
 
 def _trained(
@@ -152,12 +215,8 @@ def _trained(
 ) -> Machine:
     """To the tolerance, and where that costs little on to the last digits."""
     p0, n = problem.primal_at_zero, max(problem.n_rows, 1)
-    if refusal_of(options.solver, problem):
-        raise ValueError(f"a kernel machine cannot be trained: {options.solver.refusal(problem)}")
-    solver = options.solver if warm is None else options.solver.warmed(warm)
-    if options.shrinking and hasattr(solver, "aimed"):
-        solver = solver.aimed(options.tol * p0)
     most = min(options.max_steps / n, 1e12) if p0 > 0 else 0
+    solver = _solver(problem, options, warm, most)
     limits: dict[str, Any] = {
         "callbacks": options.callbacks,
         "cancelled": interrupted,
@@ -189,8 +248,8 @@ def _trained(
             **limits,
         )
         kept = more if more.gap <= result.gap else replace(result, passes=more.passes)
-        interrupted_now = more.status is Status.INTERRUPTED
-        result = replace(kept, status=more.status if interrupted_now else Status.CONVERGED)
+        was_interrupted = more.status is Status.INTERRUPTED
+        result = replace(kept, status=more.status if was_interrupted else Status.CONVERGED)
     elif result.gap <= options.tol * p0 and result.status is not Status.INTERRUPTED:
         result = replace(result, status=Status.CONVERGED)
     return Machine(result, p0, problem.coef_of(result.solution), 0)

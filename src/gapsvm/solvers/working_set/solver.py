@@ -19,6 +19,7 @@ import numpy as np
 from gapsvm.backends import Backend
 from gapsvm.problems.kernel import KernelIterate, KernelProblem
 from gapsvm.registry.storable import storable
+from gapsvm.solvers.base import Foreseen
 from gapsvm.solvers.trace import Progress
 from gapsvm.solvers.working_set.face import FaceSolution, solved_face
 from gapsvm.types.curves import FiveNumbers
@@ -86,9 +87,9 @@ class WorkingSet:
         Free rows up to which the face that the rows stand on is solved exactly.
     alpha : array, optional
         Where to start.
-    aim : float
-        The gap that is asked for.  Rows that stay at a bound are left out until it seems reached;
-        0: none are.
+    aim : float, optional
+        A gap.  Rows that stay at a bound are left out until it seems reached; 0: none are.  By
+        default the gap that the fit is asked for.
     """
 
     block_size: int = 1024
@@ -96,7 +97,7 @@ class WorkingSet:
     single: bool = True
     face: int = 2000
     alpha: Any = None
-    aim: float = 0.0
+    aim: float | None = None
 
     def refusal(self, problem: Any) -> str:
         """What the problem lacks."""
@@ -110,9 +111,11 @@ class WorkingSet:
         """The same, to begin at an α."""
         return replace(self, alpha=warm.alpha)
 
-    def aimed(self, gap: float) -> WorkingSet:
-        """The same, for a gap that will be asked for."""
-        return replace(self, aim=gap)
+    def tuned(self, problem: KernelProblem, foreseen: Foreseen) -> WorkingSet:
+        """The same, with the gap that will be asked for."""
+        if self.aim is not None or not isinstance(problem, KernelProblem):
+            return self
+        return replace(self, aim=foreseen.tol * problem.primal_at_zero)
 
     def init(
         self, problem: KernelProblem, backend: Backend, rng: np.random.Generator
@@ -226,7 +229,7 @@ class WorkingSet:
 
     def _mind_rows(self, problem: KernelProblem, state: WorkingSetState) -> None:
         """Leave rows out, or look at all of them again where the others are done."""
-        if self._is_whole(problem) or not self.aim > 0:
+        if self._is_whole(problem) or not self.aim:
             return
         if state.active is not None and (state.hint <= self.aim or state.idle):
             self._look_at_all(problem, state)
