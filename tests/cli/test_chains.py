@@ -65,7 +65,7 @@ def test_a_budget_that_ends_first(run, files):
     ("more", "message"),
     [
         (("--loss", "huber"), "losses hinge, logistic, not huber"),
-        (("--balanced",), "--balanced does not go with --task chain"),
+        (("--weights", "balanced"), "--weights does not go with --task chain"),
         (("--C", 1, "--lam", 1), "give --lam or --C"),
         (("--method", "sdca"), "Methods for this problem: auto, pegasos"),
         (("--method", "none"), "none"),

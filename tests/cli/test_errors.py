@@ -64,7 +64,7 @@ def test_missing_file(fails: Command, tmp_path: Path) -> None:
         (("--checkpoint-every", "nan"), "'--checkpoint-every': must be 0 or more, got nan"),
         (("--label", "1"), "--label is for tables"),
         (("--weights", "nowhere.txt"), "nowhere.txt"),
-        (("--loss", "huber", "--balanced"), "class weights need classes"),
+        (("--loss", "huber", "--weights", "balanced"), "class weights need classes"),
         (("--loss", "smoothed_hinge", "--model", "model.liblinear"), "LIBLINEAR"),
     ],
 )
@@ -137,7 +137,7 @@ def test_weights_that_remove_a_class(fails: Command, two_classes: Path, tmp_path
     path = tmp_path / "weights.txt"
     np.savetxt(path, (y > 0).astype(float))
     assert "class" in fails("fit", two_classes, "--weights", path)
-    assert "class" in fails("fit", two_classes, "--weights", path, "--balanced")
+    assert "class" in fails("fit", two_classes, "--weights", path, "--weights", "balanced")
 
 
 def test_a_model_of_a_newer_version(

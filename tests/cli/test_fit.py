@@ -162,7 +162,7 @@ def test_a_weight_of_two_is_a_row_twice(fitted: Any, two_classes: Path, tmp_path
 
 
 def test_balanced_equals_the_estimator(fitted: Any, two_classes: Path) -> None:
-    summary, _ = fitted(two_classes, "--balanced", "--gap", "1e-8", "--dtype", "float64")
+    summary, _ = fitted(two_classes, "--weights", "balanced", "--gap", "1e-8", "--dtype", "float64")
     X, y, _ = gapsvm.read_svmlight(two_classes)
     clf = gapsvm.LinearSVC(class_weight="balanced", tol=1e-8).fit(X, y)
     assert summary["primal"][0] == pytest.approx(clf.primal_objective_, abs=1e-7)

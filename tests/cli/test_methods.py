@@ -150,3 +150,13 @@ def test_joint_classes(run: Command, three_classes, tmp_path):
     assert outcome.code == 0, outcome.err
     assert json.loads(outcome.out)["method"] == ["pegasos"]
     assert run("predict", model, three_classes).code == 0
+
+
+def test_fit_has_no_more_options_than_a_person_can_read():
+    import typer
+
+    from gapsvm.cli.app import app
+
+    fit = typer.main.get_command(app).commands["fit"]
+    options = [p for p in fit.params if p.param_type_name == "option"]
+    assert len(options) <= 24

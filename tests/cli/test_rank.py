@@ -90,7 +90,7 @@ def test_the_ndcg_loss_and_weights(documents: Path, tmp_path: Path, run: Command
     ("options", "message"),
     [
         (("--bias", "none"), "--bias is not for --task rank"),
-        (("--balanced",), "--balanced is not for --task rank"),
+        (("--weights", "balanced"), "--weights balanced is not for --task rank"),
         (("--checkpoint", "c"), "--checkpoint is not for --task rank"),
         (("--loss", "squared_hinge"), "has the losses pairs"),
         (("--loss", "pairs(truncation=3)"), "has the losses pairs"),

@@ -104,11 +104,13 @@ def fit(
     ] = "auto",
     bias: BiasOption = "free",
     weights: Annotated[
-        Path | None, typer.Option(help="A text file with one weight per line and row.")
+        list[str] | None,
+        typer.Option(
+            metavar="FILE",
+            help="A text file with one weight per line and row; or the word balanced, the same "
+            "total weight for every class. Give the option twice for both.",
+        ),
     ] = None,
-    balanced: Annotated[
-        bool, typer.Option("--balanced", help="The same total weight for every class.")
-    ] = False,
     seed: Annotated[
         int,
         typer.Option(
@@ -164,8 +166,7 @@ def fit(
         loss=loss,
         method=method,
         bias=bias,
-        weights=weights,
-        balanced=balanced,
+        weights=weights or (),
         seed=seed,
         threads=threads,
         time_limit=time_limit,

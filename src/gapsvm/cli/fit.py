@@ -48,6 +48,8 @@ from gapsvm.training.train import Fit, Options, Training
 
 CERTIFIED, BUDGET_ENDED = 0, 2
 """Exit codes; an error is 1."""
+BALANCED = "balanced"
+"""What --weights may say in place of a file, or beside one."""
 
 
 @dataclass(frozen=True)
@@ -63,8 +65,7 @@ class FitRequest:
     loss: str
     method: str
     bias: str
-    weights: Path | None
-    balanced: bool
+    weights: Sequence[str]
     seed: int
     threads: int
     time_limit: float | None
@@ -81,6 +82,14 @@ class FitRequest:
     as_json: bool
 
     @property
+    def weights_file(self) -> Path | None:
+        """Where each row's weight stands."""
+        files = [Path(word) for word in self.weights if word != BALANCED]
+        if len(files) > 1:
+            raise ValueError(f"--weights names two files, {files[0]} and {files[1]}")
+        return files[0] if files else None
+
+    @property
     def objective(self) -> Objective:
         """What is minimised; wrong names are errors before anything is read."""
         check_name(self.method)
@@ -93,7 +102,7 @@ class FitRequest:
             *bias_of(self.bias),
             radius_of(self.method),
             "crammer_singer" if self.is_joint else "ovr",
-            "balanced" if self.balanced else None,
+            "balanced" if BALANCED in self.weights else None,
         )
 
     def options(self, callbacks: Any = ()) -> Options:
@@ -161,7 +170,7 @@ def run_fit(request: FitRequest) -> int:
 def check_files(request: FitRequest) -> None:
     """What is read is there and what is written can be, before hours are spent."""
     taken = set()
-    for path in (request.data, request.weights):
+    for path in (request.data, request.weights_file):
         if path is not None:
             os.stat(path)
             taken.add(followed(path))
@@ -205,12 +214,12 @@ def _task(request: FitRequest, objective: Objective, X: Any, y: Any) -> Task:
 
 
 def weights_of(request: FitRequest, n: int) -> Any:
-    if request.weights is None:
+    if request.weights_file is None:
         return None
     with warnings.catch_warnings(action="ignore"):  # an empty file: said below, in our words
-        weight = np.loadtxt(request.weights, dtype=np.float64, ndmin=1)
+        weight = np.loadtxt(request.weights_file, dtype=np.float64, ndmin=1)
     if weight.shape != (n,):
-        raise ValueError(f"{request.weights} holds {weight.size} weights for {n} rows")
+        raise ValueError(f"{request.weights_file} holds {weight.size} weights for {n} rows")
     return weight
 
 

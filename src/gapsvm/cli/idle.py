@@ -51,7 +51,8 @@ def _fit(values: Given) -> Idle:
     yield "template", False, "is for --task chain"
     ranks = task == "rank"
     yield "bias", not ranks, "is not for --task rank: documents of a query would share it"
-    yield "balanced", not ranks, "is not for --task rank, which has grades and no classes"
+    balanced = "balanced" in (values["weights"] or ())
+    yield "weights", not (ranks and balanced), "balanced is not for --task rank: it has no classes"
     for name in ("checkpoint", "resume"):
         yield name, not ranks, "is not for --task rank"
     yield "checkpoint_every", values["checkpoint"] is not None, "needs --checkpoint"
