@@ -312,6 +312,7 @@ def other(name, value):
         ("lam", 0.06, "lam is 0.05 there and 0.06 here"),
         ("loss", problem("squared_hinge").loss, "loss is .* there"),
         ("bias", "free", "bias is none there and free here"),
+        ("radius", 2.0, "radius is None there and 2.0 here"),
         ("sample_weight", np.linspace(1, 2, 40), "sample weights differs"),
         ("one label", None, "labels differs"),
         ("one value of X", None, "sample of X differs"),

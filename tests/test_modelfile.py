@@ -17,7 +17,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gapsvm.io.tensors import read_tensors, write_tensors
+from gapsvm.io.tensors import TensorFileError, read_tensors, write_tensors
 from gapsvm.models.base import ModelFormatError
 from gapsvm.models.files import read_model
 from gapsvm.models.liblinear import read_liblinear, write_liblinear
@@ -306,6 +306,16 @@ def test_arrays_numpy_does_not_have(tmp_path):
         path.write_bytes(content[: len(content) - 8 + size])
         with pytest.raises(ModelFormatError, match="NumPy has no arrays of shape"):
             read_model(path)
+
+
+def test_another_shape_of_as_many_numbers_is_noticed(tmp_path):
+    path = tmp_path / "arrays"
+    write_tensors(path, {"a": np.arange(6.0).reshape(2, 3)}, {})
+    content = path.read_bytes()
+    assert content.count(b"[2, 3]") == 1
+    path.write_bytes(content.replace(b"[2, 3]", b"[3, 2]"))
+    with pytest.raises(TensorFileError, match="the checksum does not fit"):
+        read_tensors(path)
 
 
 def test_every_single_bit_flip_is_noticed(tmp_path):

@@ -8,9 +8,12 @@ import scipy.sparse as sp
 from problems import matrix
 from sklearn.metrics.pairwise import pairwise_kernels
 
+from gapsvm.backends import get_backend
 from gapsvm.kernels.cache import RowCache
 from gapsvm.kernels.registry import KERNELS, get_kernel
 from gapsvm.kernels.rows import CallableRows, FeatureRows, MatrixRows
+from gapsvm.losses.registry import get_loss
+from gapsvm.problems.kernel import KernelIterate, KernelProblem
 
 N = 90
 X = np.abs(matrix(N, 6))
@@ -88,6 +91,29 @@ def test_sums_are_screened():
     none, errors = rows.screened(coef, lambda some, sums, bounds: some < 0)
     np.testing.assert_allclose(none, exact, rtol=1e-12, atol=1e-13)
     assert not errors.any()
+
+
+@pytest.mark.parametrize("bias", ["none", "free"])
+def test_a_certificate_is_exact_whatever_float32_says_within_its_bounds(bias):
+    """Rows without coefficients seem to have less loss, by nearly as much as the bounds allow."""
+    y, loss = np.where(X[:, 0] > np.median(X[:, 0]), 1.0, -1.0), get_loss("hinge")
+    alpha = np.where(np.arange(N) % 3 == 0, 0.9, 0.0)
+    honest, sloppy = (FeatureRows(X, get_kernel("rbf", gamma=0.2)) for _ in range(2))
+    sums = sloppy.sums
+
+    def off(index, coef, columns, dtype, size=None):
+        found = sums(index, coef, columns, dtype, size)
+        if dtype == np.float32:
+            found[0] += 0.9 * sloppy.single_error * y[columns] * found[1]
+        return found
+
+    vars(sloppy).update(single_error=0.05, sums=off)
+    one, other = (KernelProblem(rows, y, loss, 0.03, bias=bias) for rows in (honest, sloppy))
+    assert np.count_nonzero(other.looked(alpha, 0.0)[1])  # some rows stay in float32
+    point = KernelIterate(alpha, 0.0)
+    exact, found = (p.certify(point, get_backend("cpu")) for p in (one, other))
+    assert found.primal == pytest.approx(exact.primal, rel=1e-9)
+    assert found.dual == pytest.approx(exact.dual, rel=1e-9)
 
 
 @pytest.mark.parametrize("layout", [np.asarray, sp.csr_matrix])

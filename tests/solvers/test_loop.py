@@ -213,6 +213,14 @@ def test_slices_are_the_grain():
     assert max(result.checkpoint.state["budgets"]) == 7
 
 
+def test_a_break_shifts_no_slice():
+    """After it the slice that was cut short is finished first."""
+    p = Falling(n_rows=100, slice_rows=40)
+    cut = solve(p, Halving(), gap=0.0, max_passes=0.5)
+    whole = solve(p, Halving(), gap=0.0, max_passes=1.2, checkpoint=cut.checkpoint)
+    assert np.cumsum(whole.checkpoint.state["budgets"]).tolist() == [40, 50, 80, 120]
+
+
 @pytest.fixture
 def harmless_sigint():
     """A stray SIGINT must not end pytest itself."""

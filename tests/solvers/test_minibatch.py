@@ -124,16 +124,23 @@ def test_two_equal_rows():
 
 @pytest.mark.parametrize("form", ["unit", "rows", "tight"])
 @pytest.mark.parametrize("size", [2, 3, 5])
-def test_safe_steps_raise_the_dual_in_expectation(form, size):
-    """Lemma 3, by enumeration: the mean of D over all batches is at least what H promises."""
-    p, XY = unit_problem(n=6, d=3, lam=0.1, seed=2)
+@pytest.mark.parametrize("constant", [0.0, 0.8])
+def test_safe_steps_raise_the_dual_in_expectation(form, size, constant):
+    """Lemma 3, by enumeration: the mean of D over all batches is at least what H promises, also in
+    the direction in which the rows, with the constant feature of a bias, add up the most."""
+    X = matrix(6, 3, 2)
+    X *= np.sqrt(1 - constant**2) / np.linalg.norm(X, axis=1).max()
+    y = targets(X, "margin", 2)
+    bias = {"bias": "penalized", "bias_scale": constant} if constant else {}
+    p = LinearProblem(X, y, get_loss("hinge"), 0.1, **bias)
+    XY = np.column_stack([X, np.full(6, constant)]) * y[:, None]
     solver = MiniBatchSDCA("safe", size, form=form)
     state = solver.init(p, CPU, np.random.default_rng(0))
     q = state.beta * state.table[:, CURVATURE] * p.lam * 6  # β v_i
     rng = np.random.default_rng(3)
-    for _ in range(5):
-        alpha, delta = rng.uniform(0, 1, 6), rng.uniform(-1, 1, 6)
-        after = []
+    steepest = np.linalg.eigh(XY @ XY.T)[1][:, -1]
+    for delta in (steepest, *rng.uniform(-1, 1, (5, 6))):
+        alpha, after = rng.uniform(0, 1, 6), []
         for batch in combinations(range(6), size):
             moved = alpha.copy()
             moved[list(batch)] += delta[list(batch)]

@@ -59,6 +59,16 @@ def test_objective_and_value_of_the_oracle(name):
     assert p.primal_at_zero == pytest.approx(chains.objective(twin, p.zeros()))
 
 
+@pytest.mark.parametrize("scale", [0.1, 1.0, 10.0])
+@pytest.mark.parametrize("name", VARIANTS)
+def test_the_oracle_at_a_multiple_of_w(name, scale):
+    """The labellings are those at scale·v, though only v is looked at."""
+    p = variant(name)
+    v, examples = np.random.default_rng(2).normal(size=p.shape), p.chains.everything
+    found, _ = p.worst_at(scale, v, examples, CPU)
+    np.testing.assert_array_equal(found, p.worst(scale * v, examples, CPU)[0])
+
+
 @given(seed=st.integers(0, 10**6), scale=st.sampled_from([0.01, 1.0, 30.0]))
 @pytest.mark.parametrize("name", VARIANTS)
 def test_subgradient_inequality(name, seed, scale):
