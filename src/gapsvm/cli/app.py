@@ -76,6 +76,14 @@ def fit(
         Path | None,
         typer.Option(help="With --task chain: the features of tokens, in CRF++'s notation."),
     ] = None,
+    kernel: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SPEC",
+            help="A kernel machine, one class against one: rbf, poly, sigmoid, linear, laplacian "
+            "or chi2, with parameters as 'rbf(gamma=0.1)'; see gapsvm kernels.",
+        ),
+    ] = None,
     gap: Annotated[
         float,
         typer.Option(
@@ -181,6 +189,7 @@ def fit(
         verify=not no_verify,
         n_features=n_features,
         as_json=json,
+        kernel=kernel,
     )
     if task == "rank":
         from gapsvm.cli.rank import run_rank
@@ -251,7 +260,7 @@ def stream(
 @app.command()
 def predict(
     context: typer.Context,
-    model: Annotated[Path, typer.Argument(help="A model of gapsvm or of LIBLINEAR.")],
+    model: Annotated[Path, typer.Argument(help="A model of gapsvm, of LIBLINEAR or of LIBSVM.")],
     data: DataArgument,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Write here, not to standard output.")
@@ -291,7 +300,10 @@ def inspect(
     no_verify: NoVerifyOption = False,
     json: JsonOption = False,
 ) -> None:
-    """Say what is in a file: sizes, sparsity, labels, norms, σ² and the batch size worth using."""
+    """Say what is in a file: sizes, sparsity, labels, norms, σ² and the batch size worth using.
+
+    Of a model file: what it predicts with, and what is proved of it.
+    """
     from gapsvm.cli.inspect import run_inspect
 
     run_inspect(data, json, threads, label, header, not no_verify)
@@ -346,6 +358,20 @@ def methods(
     from gapsvm.training.methods import METHODS
 
     run_list(METHODS, name, json)
+
+
+@app.command()
+def kernels(
+    name: Annotated[
+        str | None, typer.Argument(help="A kernel; without one, all are listed.")
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """List the kernels of fit --kernel, or the parameters of one."""
+    from gapsvm.cli.lists import run_list
+    from gapsvm.kernels.registry import KERNELS
+
+    run_list(KERNELS, name, json)
 
 
 @app.command()

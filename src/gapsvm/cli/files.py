@@ -9,8 +9,9 @@ from typing import Any
 
 from gapsvm.cli.output import print_data
 from gapsvm.io.tables import SUFFIXES, TEXT_SUFFIXES, is_table, is_text_table
+from gapsvm.models.kernel_native import write_kernel_native
 from gapsvm.models.liblinear import write_liblinear
-from gapsvm.models.linear import LinearModel
+from gapsvm.models.libsvm import write_libsvm
 from gapsvm.models.native import write_native
 from gapsvm.system.atomic import check_can_write, replacing
 
@@ -60,16 +61,27 @@ def check_new_folder(path: Path) -> None:
     check_target(path, "folder")
 
 
-def writer(path: Path) -> Any:
-    """What writes a model under that name."""
-    return write_liblinear if path.suffix == ".liblinear" else write_native
+def writer(path: Path, *, kernel: bool = False) -> Any:
+    """What writes a model, linear or a kernel machine, under that name."""
+    if path.suffix == ".liblinear":
+        if kernel:
+            raise ValueError(f"{path}: LIBLINEAR's format holds no kernel machines; try .libsvm")
+        return write_liblinear
+    if path.suffix == ".libsvm":
+        if not kernel:
+            raise ValueError(f"{path}: LIBSVM's format is for kernel machines, see --kernel")
+        return write_libsvm
+    return write_kernel_native if kernel else write_native
 
 
-def what_is_lost(path: Path, model: LinearModel) -> list[str]:
+def what_is_lost(path: Path, model: Any) -> list[str]:
     """What the format that the name asks for has no room for, in sentences."""
-    if writer(path) is write_native or model.feature_names is None:
+    format_name = {".liblinear": "LIBLINEAR", ".libsvm": "LIBSVM"}.get(path.suffix)
+    if format_name is None or model.feature_names is None:
         return []
-    return [f"{path}: LIBLINEAR's format holds no names, so predict matches columns by position"]
+    return [
+        f"{path}: {format_name}'s format holds no names, so predict matches columns by position"
+    ]
 
 
 def write_text(path: Path, text: str) -> None:

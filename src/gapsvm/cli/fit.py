@@ -10,6 +10,7 @@ import tempfile
 import time
 import warnings
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import astuple, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
@@ -27,19 +28,24 @@ from gapsvm.cli.files import (
     write_text,
     writer,
 )
-from gapsvm.cli.output import note, print_json, require_output, say, show_facts
+from gapsvm.cli.output import Cell, Exact, note, print_json, require_output, say, show_facts
 from gapsvm.cli.specs import bias_of
 from gapsvm.cli.streams import is_terminal
 from gapsvm.cli.tables import certificate_table
 from gapsvm.io.files import load_data
+from gapsvm.kernels.registry import spelled_kernel
 from gapsvm.losses.base import Loss
 from gapsvm.losses.registry import get_loss
 from gapsvm.models.liblinear import write_liblinear
+from gapsvm.models.libsvm import write_libsvm
 from gapsvm.models.linear import LinearModel
+from gapsvm.models.support_vectors import SupportVectorModel
 from gapsvm.solvers.trace import Checkpoint, Record
+from gapsvm.system.blas import one_blas_thread
 from gapsvm.training.checkpoint import CheckpointError, fingerprint, load_tree, save_tree
 from gapsvm.training.fitting import Fitted, Objective, Task, classification, regression
 from gapsvm.training.fitting import fit as train_task
+from gapsvm.training.kernel_task import KernelTask, check_kernel, kernel_task
 from gapsvm.training.methods import radius_of
 from gapsvm.training.plan import check_name
 from gapsvm.training.progress import ProgressBar
@@ -80,6 +86,7 @@ class FitRequest:
     verify: bool
     n_features: int | None
     as_json: bool
+    kernel: str | None = None
 
     @property
     def weights_file(self) -> Path | None:
@@ -122,12 +129,15 @@ class FitRequest:
 def run_fit(request: FitRequest) -> int:
     """Read, train, write; returns the exit code."""
     objective = request.objective
+    if request.kernel is not None:
+        check_kernel(request.kernel, objective)
     column = label_column(request.label, request.data)
     check_header(request.header, request.data)
     if request.as_json or request.model is None:
         require_output("--model FILE keeps the model, without --json")
     check_verify(request.verify, request.data)
     check_files(request)
+    write = None if request.model is None else model_writer(request)
     started = time.perf_counter()
     X, y, names, label = load_data(
         request.data,
@@ -142,8 +152,8 @@ def run_fit(request: FitRequest) -> int:
     size = f"{X.shape[0]:,} rows × {X.shape[1]:,} features"
     say(f"{request.data}: {size}, read in {read_seconds:.2f} s", error=request.as_json)
     task = _task(request, objective, X, y)
-    if request.model is not None and writer(request.model) is write_liblinear:
-        check_liblinear(task.classes, objective.loss)
+    if write is not None:
+        check_format(write, task)
     if request.resume is not None and not request.resume.exists():
         say(f"{request.resume} is not there yet: from the beginning", error=request.as_json)
     started = time.perf_counter()
@@ -151,8 +161,8 @@ def run_fit(request: FitRequest) -> int:
         fitted = _train(request, task, bar)
     seconds = time.perf_counter() - started
     model = fitted.model(names, label)
-    if request.model is not None:
-        writer(request.model)(followed(request.model), model)
+    if request.model is not None and write is not None:
+        write(followed(request.model), model)
         note(what_is_lost(request.model, model))
     if request.trace is not None:
         write_text(request.trace, trace_lines(fitted.traces))
@@ -160,8 +170,9 @@ def run_fit(request: FitRequest) -> int:
         print_json(_summary(request, model, fitted, read_seconds, seconds))
     else:
         if len(fitted.fits) > 1:
-            say(f"{len(fitted.fits)} one-vs-rest problems; the one with the largest gap:")
-        show_facts(certificate_table(fitted.worst, seconds))
+            kind = "one-vs-rest problems" if request.kernel is None else "pairs of classes"
+            say(f"{len(fitted.fits)} {kind}; the one with the largest gap:")
+        show_facts([*certificate_table(fitted.worst, seconds), *_kernel_rows(task, model)])
         if request.model is not None:
             say(f"model: {request.model}")
     return CERTIFIED if fitted.converged else BUDGET_ENDED
@@ -186,6 +197,47 @@ def check_files(request: FitRequest) -> None:
         taken.add(followed(path))
 
 
+def model_writer(request: FitRequest) -> Any:
+    """What will write the model; what there is no format for is said before hours are spent."""
+    assert request.model is not None
+    return writer(request.model, kernel=request.kernel is not None)
+
+
+def check_format(write: Any, task: Task | KernelTask) -> None:
+    """Raise a ValueError if the format has no room for such a model."""
+    if write is write_liblinear:
+        check_liblinear(task.classes, task.objective.loss)
+    if write is not write_libsvm or not isinstance(task, KernelTask):
+        return
+    k = 2 if task.classes is None else len(task.classes)
+    zero = SupportVectorModel(
+        kernel=task.rows.kernel,
+        vectors=np.zeros((0, 1)),
+        coef=np.zeros((1 if task.classes is None else k - 1, 0)),
+        intercept=np.zeros(k * (k - 1) // 2),
+        classes=task.classes,
+        counts=np.zeros(k, dtype=np.int64) if k > 2 else None,
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        write_libsvm(Path(folder) / "zero", zero)
+
+
+def _kernel_rows(task: Task | KernelTask, model: Any) -> list[list[Cell]]:
+    """What a kernel machine has beside its certificate."""
+    if not isinstance(task, KernelTask):
+        return []
+    about = {
+        True: "positive definite",
+        False: "not positive definite: the gap bounds nothing",
+        None: "not known to be positive definite",
+    }[task.is_definite]
+    count = model.vectors.shape[0]
+    return [
+        ["kernel", spelled_kernel(model.kernel), about],
+        ["support vectors", Exact(count, f"{count:,}")],
+    ]
+
+
 def check_liblinear(classes: Any, loss: Loss) -> None:
     """Raise a ValueError if that format has no room for such a model."""
     n = 1 if classes is None or len(classes) == 2 else len(classes)
@@ -196,15 +248,21 @@ def check_liblinear(classes: Any, loss: Loss) -> None:
         write_liblinear(Path(folder) / "zero", zero)
 
 
-def _task(request: FitRequest, objective: Objective, X: Any, y: Any) -> Task:
+def _task(request: FitRequest, objective: Objective, X: Any, y: Any) -> Task | KernelTask:
     """Classes or numbers, by the loss."""
     weight = weights_of(request, X.shape[0])
-    if objective.loss.kind == "response":
-        if y.dtype.kind not in "biuf":
-            name = objective.loss.name
-            raise ValueError(f"the labels are texts, but loss {name!r} is for numbers")
-        return regression(X, y, objective, weight)
-    task = classification(X, y, objective, weight)
+    if objective.loss.kind == "response" and y.dtype.kind not in "biuf":
+        name = objective.loss.name
+        raise ValueError(f"the labels are texts, but loss {name!r} is for numbers")
+    task: Task | KernelTask
+    if request.kernel is not None:
+        task = kernel_task(X, y, request.kernel, objective, weight, threads=request.threads)
+    elif objective.loss.kind == "response":
+        task = regression(X, y, objective, weight)
+    else:
+        task = classification(X, y, objective, weight)
+    if task.classes is None:
+        return task
     if len(task.classes) > max(100, len(y) // 10):
         raise ValueError(
             f"{len(task.classes)} different labels look like a regression; "
@@ -223,18 +281,19 @@ def weights_of(request: FitRequest, n: int) -> Any:
     return weight
 
 
-def _train(request: FitRequest, task: Task, bar: ProgressBar) -> Fitted:
+def _train(request: FitRequest, task: Task | KernelTask, bar: ProgressBar) -> Fitted:
     """Gone on with from a checkpoint and saved in one where that is wanted."""
     saver = None
     if request.checkpoint is not None or request.resume is not None:
         others = [task.target(k) for k in range(1, len(task))]
         saver = _Saver(request, fingerprint(task.problem(0), others))
-    fitted = train_task(
-        task,
-        request.options(),
-        watch=lambda k: bar.watch(k, len(task)),
-        standing=saver.standing if saver else None,
-    )
+    with one_blas_thread() if isinstance(task, KernelTask) else nullcontext():
+        fitted = train_task(
+            task,
+            request.options(),
+            watch=lambda k: bar.watch(k, len(task)),
+            standing=saver.standing if saver else None,
+        )
     if saver and not fitted.converged:
         saver.save()
     return fitted
@@ -297,10 +356,16 @@ def trace_lines(traces: Sequence[Sequence[Record]]) -> str:
 
 
 def _summary(
-    request: FitRequest, model: LinearModel, fitted: Fitted, read_seconds: float, seconds: float
+    request: FitRequest, model: Any, fitted: Fitted, read_seconds: float, seconds: float
 ) -> dict[str, Any]:
     """What a script wants to know, as JSON."""
+    of_kernel: dict[str, Any] = {}
+    if isinstance(fitted.task, KernelTask):
+        of_kernel["kernel"] = spelled_kernel(model.kernel)
+        of_kernel["support_vectors"] = model.vectors.shape[0]
+        of_kernel["gap_is_bound"] = fitted.task.is_definite
     return {
+        **of_kernel,
         "converged": fitted.converged,
         "status": model.status,
         "gap": float(fitted.gaps.max()),

@@ -49,6 +49,7 @@ def _fit(values: Given) -> Idle:
             yield name, name in _OF_CHAINS, "does not go with --task chain"
         return
     yield "template", False, "is for --task chain"
+    yield "kernel", task == "auto", f"is not for --task {task}"
     ranks = task == "rank"
     yield "bias", not ranks, "is not for --task rank: documents of a query would share it"
     balanced = "balanced" in (values["weights"] or ())

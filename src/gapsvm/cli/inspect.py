@@ -1,4 +1,4 @@
-"""``gapsvm inspect``: what is in a file, before anything is fitted."""
+"""``gapsvm inspect``: what is in a file of data, before anything is fitted, or in a model."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import numpy as np
 
 from gapsvm.backends import get_backend
 from gapsvm.cli.files import check_header, check_verify, label_column
+from gapsvm.cli.models import is_model, run_inspect_model
 from gapsvm.cli.output import Cell, print_json, require_output, say, show_facts
 from gapsvm.cli.streams import is_terminal, spelled
 from gapsvm.io.files import load_data
@@ -30,6 +31,9 @@ def run_inspect(
 ) -> None:
     """Sizes, sparsity, labels and norms; how much rows interact, hence how large a batch may be."""
     require_output("send it to a file")
+    if is_model(data):
+        run_inspect_model(data, as_json)
+        return
     column = label_column(label, data)
     check_header(header, data)
     check_verify(verify, data)

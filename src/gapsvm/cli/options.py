@@ -111,5 +111,9 @@ NFeatures = Annotated[
 ]
 ModelOption = Annotated[
     Path | None,
-    typer.Option("--model", "-m", help="Write the model here; *.liblinear: as LIBLINEAR does."),
+    typer.Option(
+        "--model",
+        "-m",
+        help="Write the model here; *.liblinear and (kernels) *.libsvm: as these do.",
+    ),
 ]

@@ -6,16 +6,19 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from gapsvm.cli.files import check_header, check_target, check_verify, label_column
 from gapsvm.cli.output import note, require_output
-from gapsvm.cli.predictions import hand_out
+from gapsvm.cli.predictions import hand_out, shown_label
+from gapsvm.io.files import load_data
 from gapsvm.io.matching import Expected, load_matching
 from gapsvm.io.tables import is_table
 from gapsvm.io.tensors import TensorFileError, read_metadata
 from gapsvm.losses.ranking import RANKING_LOSSES
 from gapsvm.models.base import is_text
-from gapsvm.models.files import read_model
+from gapsvm.models.files import read_any_model
+from gapsvm.models.support_vectors import SupportVectorModel
 
 
 def run_predict(
@@ -45,32 +48,49 @@ def run_predict(
             raise ValueError(f"{model_path} labels sequences: no {_NOT_OF_SEQUENCES}")
         _predict_sequences(model_path, data, output, as_json, threads)
         return
-    model = read_model(model_path)
+    model = read_any_model(model_path)
     if model.loss in RANKING_LOSSES:
         from gapsvm.cli.rank import run_predict_rank
 
         if scores:
             raise ValueError(f"{model_path} ranks, and predicts scores anyway: leave out --scores")
-        run_predict_rank(model, data, output, as_json, threads, at)
+        run_predict_rank(model, data, output, as_json, threads, at)  # type: ignore[arg-type]
         return
     if at is not None:
         raise ValueError(f"--at is for models that rank, not {model_path}")
-    X, y, notes = load_matching(
-        data,
-        Expected(model.n_features, model.feature_names, model.label),
-        label=column,
-        no_label=no_label,
-        header=header,
-        verify=verify,
-        threads=threads,
-    )
-    note(notes)
+    options: dict[str, Any] = {"header": header, "verify": verify, "threads": threads}
+    model, X, y = _matched(model, data, {"label": column, "no_label": no_label, **options})
     if y is not None:
         y = _comparable(y, model.classes, data)
-    predicted = model.predict(X)
-    lines = _score_lines(model.decision_function(X)) if scores else [_shown(v) for v in predicted]
+    more = {"threads": threads} if isinstance(model, SupportVectorModel) else {}
+    predicted = model.predict(X, **more)
+    if scores:
+        lines = _score_lines(model.decision_function(X, **more))
+    else:
+        lines = [shown_label(value) for value in predicted]
     quality = {} if y is None else _quality(model.classes, predicted, y)
     hand_out(lines, quality, output, as_json)
+
+
+def _matched(model: Any, data: Path, options: dict[str, Any]) -> tuple[Any, Any, Any]:
+    """The model, rows of as many features, and labels if there are any.
+
+    A file of LIBSVM tells of no more features than its support vectors have.
+    """
+    width = model.n_features
+    if isinstance(model, SupportVectorModel) and model.method == "libsvm" and not is_table(data):
+        found = load_data(data, verify=options["verify"], threads=options["threads"])
+        width = max(width, found.X.shape[1])
+        X = found.X if found.X.shape[1] == width else _wider(found.X, width)
+        return model.widened(width), X, found.y
+    expected = Expected(width, model.feature_names, model.label)
+    X, y, notes = load_matching(data, expected, **options)
+    note(notes)
+    return model, X, y
+
+
+def _wider(X: Any, width: int) -> Any:
+    return sp.csr_matrix((X.data, X.indices, X.indptr), (X.shape[0], width))
 
 
 _NOT_OF_SEQUENCES = "--scores, --label, --no-label or --at"
@@ -99,14 +119,8 @@ def _comparable(y: Any, classes: Any, data: Path) -> Any:
             "column, and --no-label says that there are none"
         )
     if classes is not None and is_text(classes) and not texts:
-        return np.array([_shown(value) for value in y.tolist()], dtype=object)
+        return np.array([shown_label(value) for value in y.tolist()], dtype=object)
     return y
-
-
-def _shown(label: Any) -> str:
-    """A label as it is written in files: 1 rather than 1.0."""
-    whole = isinstance(label, float) and label.is_integer() and abs(label) < 1e15
-    return str(int(label)) if whole else str(label)
 
 
 def _score_lines(scores: Any) -> list[str]:

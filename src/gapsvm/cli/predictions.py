@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from gapsvm.cli.files import write_text
 from gapsvm.cli.output import print_data, print_json, say
@@ -23,3 +24,9 @@ def hand_out(
         said = ", ".join(f"{name} {value:.6g}" for name, value in quality.items())
         said = said or "nothing to compare with"
         say(f"{len(lines):,} rows: {said}", error=True)
+
+
+def shown_label(label: Any) -> str:
+    """A label as it is written in files: 1 rather than 1.0."""
+    whole = isinstance(label, float) and label.is_integer() and abs(label) < 1e15
+    return str(int(label)) if whole else str(label)

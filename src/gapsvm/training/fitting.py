@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from numbers import Real
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import numpy as np
 
@@ -25,7 +25,7 @@ from gapsvm.problems.linear import Bias, LinearProblem, check_weights
 from gapsvm.problems.multiclass import MulticlassProblem
 from gapsvm.rows.matrix import Rows, checked_rows
 from gapsvm.solvers.trace import Callback, Record, Result, Status
-from gapsvm.training.several import Standing, train_several
+from gapsvm.training.several import Problems, Standing, train_several
 from gapsvm.training.train import Fit, Options
 
 _JOINT_LOSSES = {"hinge": "crammer_singer", "logistic": "multinomial"}
@@ -162,6 +162,28 @@ class Task:
             return MulticlassProblem(self.rows, self.y, count, loss, self.lam, **common)
         given = (self.rows, self.target(k), objective.loss, self.lam)
         return LinearProblem(*given, radius=objective.radius, **common)
+
+    def model_of(
+        self, fitted: Fitted, feature_names: list[str] | None, label: str | int | None
+    ) -> LinearModel:
+        """What is stored, and predicts."""
+        coef, intercept = fitted.functions
+        each = len(fitted.fits) == len(coef)
+        return LinearModel(
+            coef=coef,
+            intercept=intercept,
+            classes=self.classes,
+            loss=self.objective.loss.name,
+            lam=self.lam,
+            bias=self.objective.bias,
+            primal=fitted.primal if each else fitted.primal[0],
+            dual=fitted.dual if each else fitted.dual[0],
+            method=fitted.fits[0].method,
+            passes=fitted.passes,
+            status=(Status.CONVERGED if fitted.converged else fitted.ending.status).name,
+            feature_names=feature_names,
+            label=label,
+        )
 
     def at(self, lam: float) -> Task:
         """The same with another λ."""
@@ -314,8 +336,17 @@ def class_weights(given: Any, classes: Any, labels: Any, weight: Any) -> Any:
 # -- the fit, and the way back ---------------------------------------------------------------------
 
 
+class Trainable(Problems, Protocol):
+    """Problems whose solutions make a model."""
+
+    def model_of(
+        self, fitted: Fitted, feature_names: list[str] | None, label: str | int | None
+    ) -> Any:
+        """What is stored, and predicts."""
+
+
 def fit(
-    task: Task,
+    task: Trainable,
     options: Options,
     *,
     warm: Sequence[Any] | None = None,
@@ -330,7 +361,7 @@ def fit(
 class Fitted:
     """The certified solutions of a task, and the model they make."""
 
-    task: Task
+    task: Trainable
     fits: list[Fit]
 
     @property
@@ -392,23 +423,6 @@ class Fitted:
         """The one with the largest gap."""
         return max(self.fits, key=lambda fit: fit.result.gap)
 
-    def model(
-        self, feature_names: list[str] | None = None, label: str | int | None = None
-    ) -> LinearModel:
+    def model(self, feature_names: list[str] | None = None, label: str | int | None = None) -> Any:
         """What is stored, and predicts."""
-        coef, intercept = self.functions
-        return LinearModel(
-            coef=coef,
-            intercept=intercept,
-            classes=self.task.classes,
-            loss=self.task.objective.loss.name,
-            lam=self.task.lam,
-            bias=self.task.objective.bias,
-            primal=self.primal if len(self.fits) == len(coef) else self.primal[0],
-            dual=self.dual if len(self.fits) == len(coef) else self.dual[0],
-            method=self.fits[0].method,
-            passes=self.passes,
-            status=(Status.CONVERGED if self.converged else self.ending.status).name,
-            feature_names=feature_names,
-            label=label,
-        )
+        return self.task.model_of(self, feature_names, label)

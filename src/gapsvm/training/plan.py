@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import singledispatch
 from typing import Any
 
+from gapsvm.problems.kernel import KernelProblem
 from gapsvm.problems.linear import LinearProblem
 from gapsvm.solvers.base import Foreseen, refusal_of, tuned, warmed
 from gapsvm.solvers.newton.normal_equations import are_narrow, step_nanoseconds
@@ -104,6 +105,13 @@ def _of_linear(problem: LinearProblem, method: str, foreseen: Foreseen, warm: An
         return [first]
     patience = worth if first is sdca else math.inf  # momentum gathers before the gap falls
     return [replace(first, max_passes=worth, patience=patience), interior]
+
+
+@by_itself.register
+def _of_kernels(problem: KernelProblem, method: str, foreseen: Foreseen, warm: Any) -> list[Stage]:
+    """What suits the loss; problems of few rows are solved exactly."""
+    stage = _stage(problem.default_method, problem, foreseen, warm)
+    return [replace(stage, tol=_EXACT)] if problem.n_rows <= stage.solver.whole else [stage]
 
 
 def _stage(name: str, problem: Any, foreseen: Foreseen, warm: Any) -> Stage:
