@@ -25,6 +25,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[1]
 PACKAGE = Path("src", "gapsvm")
 COMPILED = ("backends/numba/", "types/")
@@ -240,7 +242,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
         tree = copied(Path(folder, "tree"))
         outcomes = [tried(mutant, tree, options) for mutant in chosen]
-        killers = sorted({outcome.killer for outcome in outcomes if "::" in outcome.killer})
+        killers = sorted({one.killer for one in outcomes if one.killer.startswith("tests/")})
         sound = not killers or run(tree, [*killers, "-p", "no:xdist"])[0] == 0
     survivors = [outcome for outcome in outcomes if not outcome.killer]
     print(f"{len(outcomes) - len(survivors)} of {len(outcomes)} killed")
@@ -302,7 +304,9 @@ def killed_by(mutant: Mutant, tree: Path, kernels: str | None, options: argparse
     rounds = [nearest] if options.affected else [nearest, [f"--ignore={name}" for name in nearest]]
     for files in rounds:
         code, said = run(tree, [*common, *files], kernels)
-        if code != 0:
+        if code == pytest.ExitCode.USAGE_ERROR:
+            raise SystemExit(said)
+        if code not in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
             return failing(said) or f"pytest ends with {code}"
     return ""
 
@@ -319,7 +323,7 @@ def run(tree: Path, arguments: Iterable[str], kernels: str | None = None) -> tup
         )
     except subprocess.TimeoutExpired:
         return 1, f"FAILED within {TIME_LIMIT:.0f} s to end"
-    return done.returncode, done.stdout
+    return done.returncode, done.stdout + done.stderr
 
 
 def failing(said: str) -> str:

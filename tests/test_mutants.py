@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -30,3 +32,12 @@ def test_there_are_twenty_in_all_subjects():
     assert len({mutant.name for mutant in MUTANTS}) == len(MUTANTS) == 20
     assert all(SUBJECTS.values())
     assert set(NEAREST) == {mutant.file for mutant in MUTANTS}
+
+
+@pytest.mark.slow
+def test_a_planted_mistake_is_noticed_and_taken_out_again():
+    command = [sys.executable, str(TESTS / "mutants.py"), "--affected", "squared hinge"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "killed    tests/test_losses.py::" in done.stdout
+    assert done.stdout.endswith("1 of 1 killed\n")
