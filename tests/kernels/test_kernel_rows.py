@@ -10,8 +10,9 @@ from sklearn.metrics.pairwise import pairwise_kernels
 
 from gapsvm.backends import get_backend
 from gapsvm.kernels.cache import RowCache
+from gapsvm.kernels.callable import CallableRows
 from gapsvm.kernels.registry import KERNELS, get_kernel
-from gapsvm.kernels.rows import CallableRows, FeatureRows, MatrixRows
+from gapsvm.kernels.rows import FeatureRows, MatrixRows
 from gapsvm.losses.registry import get_loss
 from gapsvm.problems.kernel import KernelIterate, KernelProblem
 

@@ -280,7 +280,7 @@ class SVR(RegressorMixin, KernelMachine):
         "half_squared"; a spec with parameters, such as ``"huber(delta=2)"``; or a loss of your own.
         φ of the objective.
     kernel, degree, gamma, coef0, tol, C, shrinking, cache_size, verbose : as for ``SVC``
-    max_iter, lam, fit_intercept, time_limit, solver, warm_start : as for ``SVC``
+    max_iter, lam, fit_intercept, time_limit, method, warm_start : as for ``SVC``
     n_jobs, callbacks : as for ``SVC``
 
     Attributes

@@ -28,8 +28,9 @@ from gapsvm.estimators.callbacks import (
     CallbackSupportMixin,
 )
 from gapsvm.estimators.rows import rows_to_learn, rows_to_predict
+from gapsvm.kernels.callable import CallableRows, called
 from gapsvm.kernels.registry import PRECOMPUTED, get_kernel
-from gapsvm.kernels.rows import CallableRows, FeatureRows, KernelRows, MatrixRows, called
+from gapsvm.kernels.rows import FeatureRows, KernelRows, MatrixRows
 from gapsvm.losses.base import Loss
 from gapsvm.models.support_vectors import (
     SupportVectorModel,

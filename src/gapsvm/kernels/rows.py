@@ -1,4 +1,4 @@
-"""Where the values of a kernel matrix come from: rows of features, a matrix, or a callable.
+"""Where the values of a kernel matrix come from: rows of features, or the matrix itself.
 
 A source hands out tiles: K between some rows and some others, in float32 or float64.  What is
 done with rows of K, sums over them and their use in steps, is written here once over tiles that
@@ -19,6 +19,7 @@ import scipy.sparse as sp
 
 from gapsvm.backends import Backend, get_backend
 from gapsvm.kernels.cache import RowCache
+from gapsvm.kernels.definite import CHECKED_ROWS, check_matrix, is_definite
 from gapsvm.kernels.registry import on_data
 from gapsvm.rows.matrix import Rows, as_rows, checked_rows
 from gapsvm.types.matrices import CSR, Dense
@@ -42,8 +43,6 @@ _SPARSE_BELOW = 0.25
 """Share of values that are not zero below which products are made of those alone."""
 _SINGLE_REACH = 16.0
 """γ‖x‖² up to which distances in float32 are good enough to take steps by."""
-_CHECKED_ROWS = 2000
-"""Rows of a matrix that is looked at for negative eigenvalues."""
 
 
 @dataclass(frozen=True)
@@ -162,6 +161,17 @@ class KernelRows:
         self.evaluations += out.size
         self.fill(part, part, out)
         return out
+
+    def looked_at(self) -> bool | None:
+        """Whether K is positive definite, after a check of up to 2,000 of its rows; where there are
+        more, these can show that it is not, but not that it is: None."""
+        if self.n_rows <= CHECKED_ROWS:
+            check_matrix(self.gram)
+            return is_definite(self.gram)
+        some = np.linspace(0, self.n_rows - 1, CHECKED_ROWS).astype(np.int64)
+        matrix = self.square(some, np.float64)
+        check_matrix(matrix)
+        return None if is_definite(matrix) else False
 
     def product(self, coef: Any) -> Any:
         """K·coef in float64; only rows with a coefficient are looked at."""
@@ -345,7 +355,7 @@ class FeatureRows(KernelRows):
             self.tile_columns = _SPARSE_COLUMNS
         self.is_definite = self.kernel.is_definite
         if self.is_definite is None:
-            self.is_definite = looked_at(self) if like is None else like.is_definite
+            self.is_definite = self.looked_at() if like is None else like.is_definite
 
     def product(self, coef: Any) -> Any:
         """Of the linear kernel X(Xᵀ·coef): no value of K is needed."""
@@ -489,109 +499,3 @@ class MatrixRows(KernelRows):
         some = self.matrix[: max(1, self.n_rows // 1000)]
         digest = hashlib.sha256(np.ascontiguousarray(some).data).hexdigest()
         return {"shape": list(self.matrix.shape), "kernel": "precomputed", "sample of K": digest}
-
-
-class CallableRows(KernelRows):
-    """K(A, B) by a user's function of two lots of rows."""
-
-    steps_in_single = False
-
-    def __init__(
-        self,
-        X: Any,
-        function: Callable[[Any, Any], Any],
-        *,
-        backend: str | Backend = "cpu",
-        cache_size: float = 200.0,
-        like: KernelRows | None = None,
-    ) -> None:
-        super().__init__(get_backend(backend), cache_size)
-        self.X, self.function = X, function
-        self.n_rows = X.shape[0]
-        if like is not None:  # it was checked there
-            self.is_definite = like.is_definite
-            return
-        self.is_definite = looked_at(self)
-
-    def part(self, index: Any, dtype: Any) -> Part:
-        rows = self.X[index]
-        return Part(rows.shape[0], rows, None, index)
-
-    def fill(self, rows: Part, columns: Part, out: Any) -> None:
-        out[...] = called(self.function, rows.view, columns.view)
-
-    @cached_property
-    def diagonal(self) -> Any:
-        if "gram" in self.__dict__:
-            return self.gram.diagonal().copy()
-        found = [self.square(np.array([i]), np.float64)[0, 0] for i in range(self.n_rows)]
-        return np.array(found)
-
-    def chosen(self, index: Any) -> CallableRows:
-        how: dict[str, Any] = {"backend": self.backend, "cache_size": self.cache_size}
-        return CallableRows(self.X[index], self.function, like=self, **how)
-
-    def fingerprint(self) -> dict[str, Any]:
-        name = getattr(self.function, "__qualname__", repr(self.function))
-        return {"shape": list(self.X.shape), "kernel": f"callable {name}"}
-
-
-def called(function: Callable[[Any, Any], Any], A: Any, B: Any) -> Any:
-    """K(A, B), or an error that says what is wrong with it."""
-    name = getattr(function, "__name__", "the callable")
-    found = function(A, B)
-    if sp.issparse(found):
-        found = found.toarray()
-    try:
-        values = np.asarray(found, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ValueError(f"kernel {name} gave {type(found).__name__}, not numbers") from None
-    if values.shape != (A.shape[0], B.shape[0]):
-        raise ValueError(
-            f"kernel {name} gave shape {values.shape} for {A.shape[0]} and {B.shape[0]} rows"
-        )
-    if not np.isfinite(values).all():
-        raise ValueError(f"kernel {name} gave NaN or infinity")
-    return values
-
-
-def looked_at(rows: KernelRows) -> bool | None:
-    """Whether K is positive definite, after a check of up to 2,000 of its rows; where there are
-    more, these can show that it is not, but not that it is: None."""
-    if rows.n_rows <= _CHECKED_ROWS:
-        check_matrix(rows.gram)
-        return is_definite(rows.gram)
-    some = np.linspace(0, rows.n_rows - 1, _CHECKED_ROWS).astype(np.int64)
-    matrix = rows.square(some, np.float64)
-    check_matrix(matrix)
-    return None if is_definite(matrix) else False
-
-
-def check_matrix(K: Any) -> None:
-    """Finite, and symmetric up to rounding."""
-    for rows in sections(len(K), _TILE_ROWS):
-        here = K[rows]
-        if not np.isfinite(here).all():
-            raise ValueError("the kernel matrix contains NaN or infinity")
-        largest = float(np.max(np.abs(here), initial=0.0))
-        rounding = 1e-5 if K.dtype == np.float32 else 1e-8
-        if np.max(np.abs(here - K[:, rows].T), initial=0.0) > rounding * largest:
-            raise ValueError("the kernel matrix is not symmetric: K(a, b) and K(b, a) differ")
-
-
-def is_definite(K: Any) -> bool | None:
-    """Whether no eigenvalue is negative beyond rounding; None for a large matrix."""
-    if len(K) > _CHECKED_ROWS:
-        return None
-    if not len(K):
-        return True
-    size = float(np.abs(K.diagonal()).sum()) or float(np.abs(K).max())
-    rounding = (1e-6 if K.dtype == np.float32 else 1e-12) * size
-    shifted = np.array(K, dtype=np.float64)
-    shifted = 0.5 * (shifted + shifted.T)
-    shifted[np.diag_indices_from(shifted)] += rounding + 1e-300
-    try:
-        np.linalg.cholesky(shifted)
-    except np.linalg.LinAlgError:
-        return False
-    return True
