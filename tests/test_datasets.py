@@ -12,7 +12,9 @@ from scipy.sparse import csr_matrix, issparse
 
 from gapsvm import datasets
 from gapsvm.datasets import describe, load, names, optimum
-from gapsvm.io.svmlight import write_svmlight
+from gapsvm.datasets.catalogue import SETS, SHA256
+from gapsvm.datasets.dataset import DataFile, NamedSet
+from gapsvm.io.svmlight_writer import write_svmlight
 
 ABSENT = ["rcv1_train.binary", "real-sim", "news20.binary", "combined", "astro-ph"]
 
@@ -104,9 +106,9 @@ def test_every_file_is_listed_with_the_right_checksum(data_folder, name):
     listed = dict(
         reversed(line.split()) for line in (data_folder / "SHA256SUMS").read_text().splitlines()
     )
-    chosen = datasets._find(name)
+    chosen = SETS[name]
     for file in chosen.train + chosen.test:
-        assert datasets._checksum(chosen, file) == listed[f"./{chosen.folder}/{file.name}"]
+        assert SHA256[f"{chosen.folder}/{file.name}"] == listed[f"./{chosen.folder}/{file.name}"]
 
 
 @pytest.mark.parametrize(("name", "n_queries"), [("mq2008", 784), ("ohsumed", 106)])
@@ -194,8 +196,8 @@ def test_sets_without_a_checksum_are_checked_by_shape(tmp_path, monkeypatch, suf
     write_svmlight(path, csr_matrix(np.eye(3, 100)), np.ones(3))
     with pytest.raises(ValueError, match="78823 rows, but has 3"):
         load("combined", folder=tmp_path)
-    smaller = datasets._Set("combined", "", 100, (datasets._File("combined", 3),))
-    monkeypatch.setitem(datasets._SETS, "combined", smaller)
+    smaller = NamedSet("combined", "", 100, (DataFile("combined", 3),))
+    monkeypatch.setitem(SETS, "combined", smaller)
     assert load("combined", folder=tmp_path).X.shape == (3, 100)
     write_svmlight(path, csr_matrix(np.eye(3, 101, k=98)), np.ones(3))
     with pytest.raises(ValueError, match="beyond n_features=100"):

@@ -25,7 +25,7 @@ _HOME = {
     "save_model": "gapsvm.estimators.files",
     "load_model": "gapsvm.estimators.files",
     "read_svmlight": "gapsvm.io.svmlight",
-    "write_svmlight": "gapsvm.io.svmlight",
+    "write_svmlight": "gapsvm.io.svmlight_writer",
     "LinearProblem": "gapsvm.problems.linear",
     "MulticlassProblem": "gapsvm.problems.multiclass",
     "KernelProblem": "gapsvm.problems.kernel",

@@ -28,7 +28,7 @@ from gapsvm.estimators.structured import StructuredSVC as StructuredSVC
 from gapsvm.io.conll import Template as Template
 from gapsvm.io.conll import read_conll as read_conll
 from gapsvm.io.svmlight import read_svmlight as read_svmlight
-from gapsvm.io.svmlight import write_svmlight as write_svmlight
+from gapsvm.io.svmlight_writer import write_svmlight as write_svmlight
 from gapsvm.kernels.registry import KERNELS as KERNELS
 from gapsvm.kernels.registry import get_kernel as get_kernel
 from gapsvm.kernels.rows import FeatureRows as FeatureRows

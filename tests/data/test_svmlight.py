@@ -22,7 +22,8 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 
 from gapsvm.io import svmlight
-from gapsvm.io.svmlight import SvmlightError, read_svmlight, write_svmlight
+from gapsvm.io.svmlight import SvmlightError, read_svmlight
+from gapsvm.io.svmlight_writer import write_svmlight
 
 FUZZ = settings(deadline=None, max_examples=200)
 PLAIN = b"1 1:0.5 3:-2\n-1 2:1e-3\n"
