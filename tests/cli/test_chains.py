@@ -21,7 +21,8 @@ def files(tmp_path):
 
 
 def fit(run, files, *more):
-    options = "--task", "chain", "--template", files / "template", "--model", files / "model"
+    task = f"chain(template='{files / 'template'}')"
+    options = "--task", task, "--model", files / "model"
     return run("fit", files / "train", *options, *more)
 
 
@@ -78,8 +79,10 @@ def test_what_does_not_go_together(run, files, more, message):
 
 
 def test_what_is_missing_or_wrong(run, files):
-    assert "needs --template" in run("fit", files / "train", "--task", "chain").err
-    assert "is for --task chain" in run("fit", files / "train", "--template", "x").err
+    assert "'chain' needs template (a text)" in run("fit", files / "train", "--task", "chain").err
+    assert "No such file" in run("fit", files / "train", "--task", "chain(template=a/b.txt)").err
+    assert "no parameter 'template'" in run("fit", "x", "--task", "rank(template=x)").err
+    assert "did you mean 'chain'?" in run("fit", files / "train", "--task", "chains").err
     again = fit(run, files, "--model", files / "train")
     assert "named twice" in again.err
     (files / "train").write_text("\n")

@@ -8,7 +8,8 @@ import pytest
 from commands import Command
 from problems import matrix, targets
 
-from gapsvm import LOSSES, METHODS, MiniBatchSDCA, Pegasos, Subgradient, write_svmlight
+from gapsvm import KERNELS, LOSSES, METHODS, MiniBatchSDCA, Pegasos, Subgradient, write_svmlight
+from gapsvm.cli.tasks import TASKS
 
 
 @pytest.fixture
@@ -125,7 +126,10 @@ def test_impossible_objectives_are_one_sentence(data, options, sentence, fails: 
     assert sentence in " ".join(fails("fit", data, *options).split())
 
 
-@pytest.mark.parametrize(("command", "registry"), [("methods", METHODS), ("losses", LOSSES)])
+LISTS = [("methods", METHODS), ("losses", LOSSES), ("kernels", KERNELS), ("tasks", TASKS)]
+
+
+@pytest.mark.parametrize(("command", "registry"), LISTS)
 def test_lists(command, registry, run: Command):
     said = run(command)
     assert said.code == 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
@@ -29,6 +29,7 @@ from gapsvm.cli.options import (
     not_negative,
     positive,
 )
+from gapsvm.cli.tasks import TASKS, Chain, Joint, Rank
 from gapsvm.system.cores import at_most_cores
 
 app = typer.Typer(
@@ -65,17 +66,13 @@ def fit(
     data: DataArgument,
     model: ModelOption = None,
     task: Annotated[
-        Literal["auto", "joint", "rank", "chain"],
+        str,
         typer.Option(
-            help="auto: classes or numbers, by the loss; joint: one problem over all classes; "
-            "rank: documents by query, svmlight text with qid; chain: sequences in a CoNLL file, "
-            "a token a line, its label last, by --loss hinge or logistic."
+            metavar="SPEC",
+            help="auto (classes or numbers, by the loss), joint, rank or 'chain(template=FILE)'; "
+            "see gapsvm tasks.",
         ),
     ] = "auto",
-    template: Annotated[
-        Path | None,
-        typer.Option(help="With --task chain: the features of tokens, in CRF++'s notation."),
-    ] = None,
     kernel: Annotated[
         str | None,
         typer.Option(
@@ -156,10 +153,11 @@ def fit(
 ) -> None:
     """Train on a file and say how far the model is from the optimum."""
     refuse_idle(context)
-    if task == "chain":
+    chosen = TASKS.make(task)
+    if isinstance(chosen, Chain):
         from gapsvm.cli.chains import ChainRequest, run_chain_fit
 
-        files, budget = (data, template, model), (gap, max_passes, time_limit)
+        files, budget = (data, Path(chosen.template), model), (gap, max_passes, time_limit)
         chain = ChainRequest(*files, loss, method, lam, C, *budget, seed, threads, json)
         raise typer.Exit(run_chain_fit(chain))
     from gapsvm.cli.fit import FitRequest, run_fit
@@ -167,7 +165,7 @@ def fit(
     request = FitRequest(
         data=data,
         model=model,
-        is_joint=task == "joint",
+        is_joint=isinstance(chosen, Joint),
         gap=gap,
         lam=lam,
         C=C,
@@ -191,7 +189,7 @@ def fit(
         as_json=json,
         kernel=kernel,
     )
-    if task == "rank":
+    if isinstance(chosen, Rank):
         from gapsvm.cli.rank import run_rank
 
         raise typer.Exit(run_rank(request))
@@ -358,6 +356,17 @@ def methods(
     from gapsvm.training.methods import METHODS
 
     run_list(METHODS, name, json)
+
+
+@app.command()
+def tasks(
+    name: Annotated[str | None, typer.Argument(help="A task; without one, all are listed.")] = None,
+    json: JsonOption = False,
+) -> None:
+    """List the tasks of fit, or the parameters of one."""
+    from gapsvm.cli.lists import run_list
+
+    run_list(TASKS, name, json)
 
 
 @app.command()

@@ -41,7 +41,7 @@ class ChainRequest:
     """What the command line asked for."""
 
     data: Path
-    template: Path | None
+    template: Path
     model: Path | None
     loss: str
     method: str
@@ -57,7 +57,8 @@ class ChainRequest:
 
 def run_chain_fit(request: ChainRequest) -> int:
     """Read, train, write; returns the exit code: 0 certified, 2 a budget ended first."""
-    template = Template.read(_checked_template(request))
+    _check(request)
+    template = Template.read(request.template)
     started = time.perf_counter()
     tokens, y = split_labels(read_conll(request.data), str(request.data))
     if not tokens:
@@ -92,10 +93,8 @@ def run_chain_fit(request: ChainRequest) -> int:
     return 0 if result.converged else 2
 
 
-def _checked_template(request: ChainRequest) -> Path:
+def _check(request: ChainRequest) -> None:
     """What is asked for goes together, what is read is there and what is written can be."""
-    if request.template is None:
-        raise ValueError("--task chain needs --template FILE, the features of tokens")
     check_name(request.method)
     if request.lam is not None and request.C is not None:
         raise ValueError("give --lam or --C, not both: λ = 1/(C · number of sequences)")
@@ -109,7 +108,6 @@ def _checked_template(request: ChainRequest) -> Path:
         if request.model is not None and followed(request.model) == followed(path):
             raise ValueError(f"--model: {path} is named twice; it would be overwritten")
     check_target(request.model, "--model")
-    return request.template
 
 
 def _solved(request: ChainRequest, problem: Any) -> Result:

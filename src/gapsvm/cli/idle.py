@@ -12,13 +12,15 @@ from typing import Any
 
 import typer
 
+from gapsvm.cli.tasks import TASKS, Chain, Rank, Separate
+
 Given = Mapping[str, Any]
 Idle = Iterator[tuple[str, bool, str]]
 """Options, each with whether it does something, and what it is for."""
 
 
 _OF_CHAINS = (
-    *("context", "data", "model", "task", "template", "loss", "method", "lam", "C", "gap", "seed"),
+    *("context", "data", "model", "task", "loss", "method", "lam", "C", "gap", "seed"),
     *("threads", "time_limit", "max_passes", "json"),
 )
 """What ``gapsvm fit --task chain`` takes."""
@@ -43,14 +45,13 @@ def refuse_idle(context: typer.Context) -> None:
 def _fit(values: Given) -> Idle:
     from gapsvm.io.tables import is_table  # loads NumPy
 
-    data, task = Path(values["data"]), values["task"]
-    if task == "chain":
+    data, task = Path(values["data"]), TASKS.make(values["task"])
+    if isinstance(task, Chain):
         for name in values:
             yield name, name in _OF_CHAINS, "does not go with --task chain"
         return
-    yield "template", False, "is for --task chain"
-    yield "kernel", task == "auto", f"is not for --task {task}"
-    ranks = task == "rank"
+    yield "kernel", isinstance(task, Separate), f"is not for --task {values['task']}"
+    ranks = isinstance(task, Rank)
     yield "bias", not ranks, "is not for --task rank: documents of a query would share it"
     balanced = "balanced" in (values["weights"] or ())
     yield "weights", not (ranks and balanced), "balanced is not for --task rank: it has no classes"

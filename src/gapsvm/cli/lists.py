@@ -1,4 +1,4 @@
-"""``gapsvm methods`` and ``gapsvm losses``: what there is by name, and what it takes."""
+"""``gapsvm methods``, ``losses``, ``kernels`` and ``tasks``: what there is by name, and what it takes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def run_list(registry: Registry[Any], name: str | None, as_json: bool) -> None:
     parameters = [
         {
             "parameter": parameter.name,
-            "default": _plain(parameter.default),
+            "default": "required" if parameter.is_required else _plain(parameter.default),
             "takes": described(parameter.annotation),
         }
         for parameter in entry.parameters.values()
@@ -30,8 +30,9 @@ def run_list(registry: Registry[Any], name: str | None, as_json: bool) -> None:
     if parameters:
         names = list(parameters[0])
         show_columns(names, names, [[str(p[key]) for key in names] for p in parameters])
-        first = parameters[0]
-        say(f"Write for example --{registry.kind} '{entry.name}({_example(first)})'")
+        first = next(iter(entry.parameters.values()))
+        value = "..." if first.is_required else _plain(first.default)
+        say(f"Write for example --{registry.kind} '{entry.name}({first.name}={value})'")
     else:
         say("It has no parameters.")
 
@@ -43,10 +44,6 @@ def _list(registry: Registry[Any], as_json: bool) -> None:
         return
     names = [registry.kind, "what it is"]
     show_columns(names, names, [[entry.name, entry.summary] for entry in entries])
-
-
-def _example(parameter: dict[str, Any]) -> str:
-    return f"{parameter['parameter']}={parameter['default']}"
 
 
 def _plain(default: Any) -> Any:

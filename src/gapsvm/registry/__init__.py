@@ -35,7 +35,12 @@ class Parameter:
 
     def __str__(self) -> str:
         """``delta=1.0 (a number)``."""
-        return f"{self.name}={self.default!r} ({described(self.annotation)})"
+        default = "" if self.is_required else f"={self.default!r}"
+        return f"{self.name}{default} ({described(self.annotation)})"
+
+    @property
+    def is_required(self) -> bool:
+        return self.default is inspect.Parameter.empty
 
 
 @dataclass(frozen=True)
@@ -61,6 +66,9 @@ class Entry(Generic[T]):
 
     def __call__(self, **parameters: Any) -> T:
         self.check(parameters)
+        for name, parameter in self.parameters.items():
+            if parameter.is_required and name not in parameters:
+                raise ValueError(f"{self.name!r} needs {parameter}: '{self.name}({name}=...)'")
         return self.maker(**{**self.fixed, **self.defaults, **parameters})
 
     @cached_property
@@ -156,14 +164,18 @@ class UnknownName(ValueError, KeyError):
 def parsed(spec: str, kind: str = "thing") -> tuple[str, dict[str, Any]]:
     """Name and parameters of a spec; a value that is a spec itself stays text."""
     found = _SPEC.fullmatch(spec)
-    problem = f"{spec!r} is no {kind}: write a name, or name(parameter=value, ...)"
+    problem = (
+        f"{spec!r} is no {kind}: write a name, or name(parameter=value, ...), with quotes around "
+        "text that is not a word"
+    )
     if found is None:
         raise ValueError(problem)
     name, inside = found.groups()
     if inside is None or not inside.strip():
         return name, {}
+    written = f"f({inside})"
     try:
-        call = ast.parse(f"f({inside})", mode="eval").body
+        call = ast.parse(written, mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         raise ValueError(problem) from None
     if not isinstance(call, ast.Call) or call.args or any(k.arg is None for k in call.keywords):
@@ -172,18 +184,18 @@ def parsed(spec: str, kind: str = "thing") -> tuple[str, dict[str, Any]]:
     for keyword in call.keywords:
         if keyword.arg in values:
             raise ValueError(f"{spec!r} gives {keyword.arg!r} twice")
-        values[str(keyword.arg)] = _value(keyword.value, spec)
+        values[str(keyword.arg)] = _value(keyword.value, written, spec)
     return name, values
 
 
 _WORDS = {"true": True, "false": False, "none": None, "inf": float("inf")}
 
 
-def _value(node: ast.expr, spec: str) -> Any:
+def _value(node: ast.expr, written: str, spec: str) -> Any:
     if isinstance(node, ast.Name):
         return _WORDS.get(node.id.lower(), node.id)
-    if isinstance(node, ast.Call | ast.BinOp):  # a spec in a spec; a-b is a name with a hyphen
-        return ast.unparse(node).replace(" - ", "-")
+    if isinstance(node, ast.Call | ast.BinOp | ast.Attribute):
+        return ast.get_source_segment(written, node)  # a spec in a spec, a-name, a/file.txt
     try:
         return ast.literal_eval(node)
     except (ValueError, TypeError):
