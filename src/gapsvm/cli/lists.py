@@ -1,10 +1,10 @@
-"""``gapsvm methods``, ``losses``, ``kernels`` and ``tasks``: what there is by name, and what it takes."""
+"""``gapsvm methods`` and the other lists: what there is by name, and what it takes."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from gapsvm.cli.output import print_json, say, show_columns
+from gapsvm.cli.output import print_json, say, show_facts
 from gapsvm.registry import Entry, Registry
 from gapsvm.registry.annotations import described
 
@@ -29,7 +29,7 @@ def run_list(registry: Registry[Any], name: str | None, as_json: bool) -> None:
     say(f"{entry.name}: {entry.summary}")
     if parameters:
         names = list(parameters[0])
-        show_columns(names, names, [[str(p[key]) for key in names] for p in parameters])
+        show_facts([names, *([str(p[key]) for key in names] for p in parameters)])
         first = next(iter(entry.parameters.values()))
         value = "..." if first.is_required else _plain(first.default)
         say(f"Write for example --{registry.kind} '{entry.name}({first.name}={value})'")
@@ -42,8 +42,7 @@ def _list(registry: Registry[Any], as_json: bool) -> None:
     if as_json:
         print_json({entry.name: entry.summary for entry in entries})
         return
-    names = [registry.kind, "what it is"]
-    show_columns(names, names, [[entry.name, entry.summary] for entry in entries])
+    show_facts([[registry.kind, "what it is"], *([e.name, e.summary] for e in entries)])
 
 
 def _plain(default: Any) -> Any:
