@@ -11,6 +11,7 @@ import pytest
 
 from gapsvm.backends import get_backend
 from gapsvm.reproduce import EXPERIMENTS, Settings, run
+from gapsvm.reproduce.claims import Outcome
 from gapsvm.reproduce.framework import Bench
 from gapsvm.reproduce.linear import curves_of, optimum_of, primal, problem_of
 from gapsvm.reproduce.pegasos import (
@@ -73,6 +74,7 @@ def test_the_stand_in_is_named(tmp_path: Path) -> None:
 def test_the_methods_of_figure_9() -> None:
     assert figure9.solver_of("pegasos", 10).projection is True
     assert figure9.solver_of("norma", 10).horizon == 10
+    assert figure9.solver_of("η = 1e-5", 10).step_rule == ZhangRule(1e-5)
     assert figure9.solver_of("η = 0.001", 10).step_rule == ZhangRule(0.001)
     assert figure9.solver_of("η = 10", 10).step_rule == ZhangRule(10.0)
 
@@ -112,25 +114,41 @@ def test_another_figure_7_does_not() -> None:
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("values", "seen"),
-    [((4.0, 1.1, 1.0), [True, True]), ((1.0, 1.0, 1.1), [False, False])],
-)
-def test_figure_8_is_judged(values: Any, seen: list[bool]) -> None:
-    curves = {s: flat_curve(range(10), v) for s, v in zip(figure8.SAMPLERS, values)}
-    assert verdicts(figure8.judgements(curves)) == seen
+SHOWN, NOT_SHOWN, CONTRADICTED = Outcome
 
 
 @pytest.mark.parametrize(
-    ("values", "seen"),
+    ("values", "outcomes"),
     [
-        ((0.11, 5.0, 0.9, 0.5, 0.12, 0.2, 9.0), [True] * 4),
-        ((0.11, 0.105, 0.9, 0.5, 0.4, 0.2, 9.0), [False, False, False, True]),
+        ((4.0, 1.2, 1.0), [SHOWN, SHOWN]),
+        ((1.2, 1.05, 1.0), [NOT_SHOWN, NOT_SHOWN]),
+        ((0.7, 1.0, 1.2), [CONTRADICTED, CONTRADICTED]),
     ],
 )
-def test_figure_9_is_judged(values: Any, seen: list[bool]) -> None:
+def test_figure_8_is_judged(values: Any, outcomes: list[Outcome]) -> None:
+    curves = {s: flat_curve(range(10), v) for s, v in zip(figure8.SAMPLERS, values)}
+    assert [verdict.outcome for verdict in figure8.judged(curves)] == outcomes
+
+
+@pytest.mark.parametrize(
+    ("values", "outcomes"),
+    [  # P* is 0.1; Pegasos, Norma, η from the least
+        ((0.11, 5.0, 0.9, 0.9, 0.5, 0.12, 0.2, 9.0), [SHOWN] * 5),
+        (
+            (0.11, 0.112, 0.16, 0.16, 0.16, 0.15, 0.16, 0.16),
+            [NOT_SHOWN, CONTRADICTED, NOT_SHOWN, NOT_SHOWN, CONTRADICTED],
+        ),
+        (
+            (0.2, 0.15, 0.3, 0.3, 0.3, 0.3, 0.3, 0.3),
+            [CONTRADICTED, CONTRADICTED, SHOWN, CONTRADICTED, CONTRADICTED],
+        ),
+        ((0.11, 5.0, 9.0, 9.0, 9.0, 0.5, 9.0, 9.0), [SHOWN, SHOWN, CONTRADICTED, SHOWN, SHOWN]),
+    ],
+)  # fmt: skip
+def test_figure_9_is_judged(values: Any, outcomes: list[Outcome]) -> None:
     curves = {m: flat_curve(range(10), v) for m, v in zip(figure9.METHODS, values)}
-    assert verdicts(figure9.judgements(figure9.Rates(curves, curves, 0.1))) == seen
+    found = figure9.judged(figure9.Rates(curves, curves, 0.1))
+    assert [verdict.outcome for verdict in found] == outcomes
 
 
 @pytest.mark.parametrize(

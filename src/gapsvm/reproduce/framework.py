@@ -24,6 +24,7 @@ from typing import Any
 
 from gapsvm import __version__, datasets
 from gapsvm.problems.linear import LinearProblem
+from gapsvm.reproduce.claims import Verdict
 from gapsvm.solvers.loop import deferred_interrupt
 from gapsvm.solvers.trace import Status
 from gapsvm.system.atomic import replacing
@@ -72,6 +73,8 @@ class Experiment:
         The rows of one cell; asks ``bench.check()`` now and then.
     report : callable
         Writes figure and text from the rows of all cells.
+    verdicts : callable
+        What the rows say of the paper's claims, for the page of all claims.
     """
 
     name: str
@@ -84,6 +87,7 @@ class Experiment:
     plan: Callable[[Settings], Sequence[Any]]
     measure: Callable[[Any, Bench], list[Row]]
     report: Callable[[Path, list[Row], Settings], None]
+    verdicts: Callable[[list[Row], Settings], Sequence[Verdict]] = lambda rows, settings: ()
 
 
 @dataclass
@@ -265,6 +269,25 @@ def run(
     written = [settings.output / f"{experiment.name}{suffix}" for suffix in (".png", ".csv", ".md")]
     written[2].write_text(wrapped(written[2].read_text(encoding="utf-8")), encoding="utf-8")
     return Outcome(outcome.measured, outcome.finished, outcome.planned, tuple(written))
+
+
+def recorded(experiment: Experiment, folder: Path, settings: Settings) -> list[Row]:
+    """The rows that a folder holds of an experiment, in the order of its plan; none: no run yet.
+
+    Whatever machine and version they are of: cells that the plan does not name come last.
+    """
+    path = folder / f"{experiment.name}.csv"
+    if not path.is_file():
+        return []
+    with path.open(encoding="utf-8", newline="") as file:
+        rows: list[Row] = list(csv.DictReader(file))
+    names = [f.name for f in fields(experiment.cell)]
+
+    def key(row: Mapping[str, Any]) -> tuple[str, ...]:
+        return tuple(_written(row[name]) for name in names)
+
+    places = {key(asdict(cell)): place for place, cell in enumerate(experiment.plan(settings))}
+    return sorted(rows, key=lambda row: places.get(key(row), len(places)))
 
 
 def _require(experiment: Experiment, folder: Path | None) -> None:

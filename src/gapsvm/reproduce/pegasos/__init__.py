@@ -69,6 +69,7 @@ EXPERIMENTS = (
         plan=figure8.plan,
         measure=figure8.measure,
         report=figure8.report,
+        verdicts=figure8.verdicts,
     ),
     Experiment(
         name="pegasos-fig9",
@@ -81,6 +82,7 @@ EXPERIMENTS = (
         plan=figure9.plan,
         measure=figure9.measure,
         report=figure9.report,
+        verdicts=figure9.verdicts,
     ),
     Experiment(
         name="pegasos-bias",

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from gapsvm.reproduce import style
+from gapsvm.reproduce.claims import Bar, Claim, Verdict, plain, sentences
 from gapsvm.reproduce.framework import Bench, Row, Settings, markdown_table
 from gapsvm.reproduce.linear import (
     COLOURS,
@@ -20,7 +21,6 @@ from gapsvm.reproduce.linear import (
     line,
     optimum_of,
     problem_of,
-    said,
     seeds_text,
     short,
     stand_in_note,
@@ -37,8 +37,20 @@ LABELS = {
     "permutation": "a new permutation each pass",
 }
 PASSES, QUICK_PASSES = 100, 20
-SIGNIFICANT = 1.25
-"""A ratio of sub-optimalities from which on one sampler is significantly better."""
+
+SIGNIFICANT, BETTER = 1.25, 1.1
+"""Ratios of sub-optimalities from which on one sampler is significantly better, and better."""
+WITHOUT = Claim(
+    "sampling without replacement is significantly better than i.i.d.",
+    "sub-optimality i.i.d. over the larger of the two others",
+    Bar(SIGNIFICANT, 1 / SIGNIFICANT),
+)
+ANEW = Claim(
+    "a new permutation each pass is slightly better than keeping one",
+    "sub-optimality with one permutation over that with new ones",
+    Bar(BETTER, 1 / BETTER),
+)
+MORE_THAN_SLIGHTLY = 2.0
 
 COLUMNS = ("pass", "suboptimality", "optimum")
 
@@ -123,7 +135,7 @@ def text(found: Curves, settings: Settings) -> str:
         "",
         markdown_table(header, table),
         "",
-        *(f"- {sentence}" for sentence in judgements(found)),
+        *sentences(judged(found)),
         "",
         stand_in_note([task]),
         "",
@@ -137,21 +149,18 @@ def late(curve: tuple[Any, Any]) -> float:
     return float(np.exp(np.mean(np.log(np.maximum(middle[len(middle) // 2 :], 1e-12)))))
 
 
-def judgements(found: Curves) -> list[str]:
+def verdicts(rows: Sequence[Row], settings: Settings) -> list[Verdict]:
+    return judged(curves(rows))
+
+
+def judged(found: Curves) -> list[Verdict]:
+    """The geometric means over the later passes, held against the paper's two statements."""
     drawn, fixed, fresh = (late(found[sampler]) for sampler in SAMPLERS)
-    worst = drawn / max(fixed, fresh)
-    more = ", which is more than slightly" if fixed > 2 * fresh else ""
+    each = f"{plain(drawn / fixed)} times that of one permutation, "
+    each += f"{plain(drawn / fresh)} times that of new ones"
+    ratio = fixed / fresh
+    much = ", which is more than slightly" if ratio > MORE_THAN_SLIGHTLY else ""
     return [
-        "Without replacement is significantly better than i.i.d.: "
-        + said(
-            (
-                worst >= SIGNIFICANT,
-                f"{drawn / fixed:.2f} times the sub-optimality of one permutation, "
-                f"{drawn / fresh:.2f} times that of new ones",
-            )
-        )
-        + ".",
-        "A new permutation each pass is slightly better than keeping one: "
-        + said((fixed > fresh, f"{fixed / fresh:.2f} times the sub-optimality with one{more}"))
-        + ".",
+        WITHOUT.judge(drawn / max(fixed, fresh), words=each),
+        ANEW.judge(ratio, words=f"{plain(ratio)}{much}"),
     ]

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from gapsvm.reproduce import style
+from gapsvm.reproduce.claims import AHEAD, Bar, Claim, Verdict, plain, sentences
 from gapsvm.reproduce.framework import Bench, Row, Settings, as_numbers, markdown_table
 from gapsvm.reproduce.linear import (
     Task,
@@ -23,7 +24,6 @@ from gapsvm.reproduce.linear import (
     optimum_of,
     plain_ticks,
     problem_of,
-    said,
     seeds_text,
     short,
     stand_in_note,
@@ -35,18 +35,47 @@ from gapsvm.solvers.subgradient.rules import ZhangRule
 from gapsvm.solvers.subgradient.solver import Subgradient
 
 LAM = 2e-4
-ETAS = (0.001, 0.01, 0.1, 1.0, 10.0)
-METHODS = ("pegasos", "norma", *(f"η = {eta:g}" for eta in ETAS))
+GUESS = 1e-5
+"""The paper's first η, from Zhang's analysis."""
+ETAS = (GUESS, 0.001, 0.01, 0.1, 1.0, 10.0)
+METHODS = ("pegasos", "norma", *(f"η = {eta:g}".replace("e-0", "e-") for eta in ETAS))
 LABELS = {"pegasos": "Pegasos", "norma": "Norma"}
 STEPS, QUICK_STEPS = 1_000_000, 40_000
 FIRST, GROWTH = 100, 1.15
 """Steps of the first look, and the factor from one to the next."""
+
 ABOUT, FAR = 3.0, 10.0
 """Distances from P* up to that of Pegasos times this are about the same; from there on, failure."""
+AHEAD_OF_NORMA = Claim("Pegasos outperforms Norma", "P − P* of Norma over that of Pegasos", AHEAD)
+NORMA_FAILS = Claim(
+    "Norma fails to converge even after 1,000,000 iterations",
+    "P − P* of Norma over that of Pegasos",
+    Bar(FAR, ABOUT),
+)
+ONE_DOES = Claim(
+    "for some η a constant step converges at about the same rate as Pegasos",
+    "P − P* of the best η over that of Pegasos",
+    Bar(ABOUT, FAR),
+)
+OTHERS_FAIL = Claim(
+    "for other η it fails to converge",
+    "P − P* of the worst η over that of Pegasos",
+    Bar(FAR, ABOUT),
+)
+GUESS_FAILS = Claim(
+    "η = 1e-5, which the analysis suggests, is a poor choice",
+    "P − P* of that η over that of the best",
+    Bar(FAR, ABOUT),
+)
 COLOURS = {
     "pegasos": style.BLUE,
     "norma": style.ORANGE,
-    **dict(zip(METHODS[2:], (style.YELLOW, style.SKY, style.GREEN, style.PURPLE, style.ORANGE))),
+    **dict(
+        zip(
+            METHODS[2:],
+            (style.GREY, style.YELLOW, style.SKY, style.GREEN, style.PURPLE, style.ORANGE),
+        )
+    ),
 }
 
 COLUMNS = ("iterations", "objective", "test_loss", "optimum")
@@ -198,7 +227,7 @@ def text(found: Rates, settings: Settings) -> str:
         "",
         markdown_table(["", "objective", "P − P*, last looks", "test hinge loss"], table),
         "",
-        *(f"- {sentence}" for sentence in judgements(found)),
+        *sentences(judged(found)),
         "",
         stand_in_note([task]),
         "",
@@ -206,20 +235,25 @@ def text(found: Rates, settings: Settings) -> str:
     return "\n".join(lines)
 
 
-def judgements(found: Rates) -> list[str]:
-    pegasos, norma = found.last("pegasos"), found.last("norma")
-    steps = int(found.objective["norma"][0][-1])
-    like = [m for m in METHODS[2:] if found.last(m) <= ABOUT * pegasos]
-    unlike = [m for m in METHODS[2:] if found.last(m) > FAR * pegasos]
-    best = min(METHODS[2:], key=found.last)
-    numbers = f"P − P* = {pegasos:.2g} and {norma:.2g}"
+def verdicts(rows: Sequence[Row], settings: Settings) -> list[Verdict]:
+    return judged(rates_of(rows))
+
+
+def judged(found: Rates) -> list[Verdict]:
+    """Distances from P* over the last looks, held against that of Pegasos."""
+    ratios = {m: found.last(m) / found.last("pegasos") for m in METHODS[1:]}
+    constant = {m: ratio for m, ratio in ratios.items() if m != "norma"}
+    best, worst = min(constant, key=constant.__getitem__), max(constant, key=constant.__getitem__)
+    failed = [m for m, ratio in constant.items() if ratio >= FAR]
+    guess = constant[METHODS[2 + ETAS.index(GUESS)]] / constant[best]
+    norma = ratios["norma"]
     return [
-        f"Pegasos outperforms Norma: {said((pegasos < norma, numbers))}.",
-        f"Norma fails to converge even after {steps:,} iterations: "
-        + said((norma > FAR * pegasos, f"{norma / pegasos:,.0f} times the distance of Pegasos"))
-        + ".",
-        "For some η a constant step does about as well as Pegasos: "
-        + said((bool(like), f"{', '.join(like) or 'none'}; best is {best}, {found.last(best):.2g}"))
-        + ".",
-        f"For others it fails: {said((bool(unlike), ', '.join(unlike)))}.",
+        AHEAD_OF_NORMA.judge(norma),
+        NORMA_FAILS.judge(norma),
+        ONE_DOES.judge(constant[best], words=f"{plain(constant[best])}, {best}"),
+        OTHERS_FAIL.judge(
+            constant[worst],
+            words=f"{plain(constant[worst])}, {worst}; {plain(FAR)} or more: {', '.join(failed)}",
+        ),
+        GUESS_FAILS.judge(guess),
     ]
