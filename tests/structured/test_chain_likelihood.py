@@ -78,6 +78,32 @@ def test_lbfgs_closes_the_gap_and_every_bound_holds(name, memory):
         assert record.primal >= best - 1e-9
 
 
+@pytest.mark.parametrize("threads", [1, 2])
+def test_gradients_together_prove_more_than_each(threads):
+    p = variant("plain", 0.01)
+    optimum = solve(p, LBFGS(), gap=1e-11, max_passes=2000).certificate.dual
+    alone, told, ask = -np.inf, [], p.value_and_gradient
+
+    def watched(w, backend):
+        nonlocal alone
+        value, gradient = ask(w, backend)
+        alone = max(alone, value - np.vdot(gradient, gradient) / (2 * p.lam))
+        told.append(alone)
+        return value, gradient
+
+    p.value_and_gradient = watched
+    backend = get_backend("cpu", threads)
+    solver, state = LBFGS(), LBFGS().init(p, backend, np.random.default_rng(0))
+    ahead = []
+    for _ in range(20):
+        state = solver.advance(p, state, backend, p.n_rows)
+        assert told[-1] <= state.lower <= optimum + 1e-11
+        proved = state.offset - state.slope @ state.slope / (2 * p.lam)
+        assert proved <= state.lower + 1e-12
+        ahead.append((optimum - state.lower) / (optimum - told[-1]))
+    assert min(ahead) < 0.8 and np.mean(ahead) < 0.95
+
+
 def test_two_labels_and_one_token_are_logistic_regression():
     """With W of two columns ±w/2: λ‖w‖²/4 is half of what the single w pays."""
     X, _, y = chains.tiny(K=2)

@@ -1,6 +1,10 @@
-"""L-BFGS for smooth problems; every gradient is a lower bound.
+"""L-BFGS for smooth problems; every gradient is a lower bound, and tightens those before it.
 
     P* ≥ P(w) − ‖∇P(w)‖²/(2λ)
+    P* ≥ b − ‖a‖²/(2λ)          ⟨a, v⟩ + b ≤ P(v) − (λ/2)‖v‖²
+
+The first is the second for the cut a = ∇P(w) − λw alone.  One cut is kept: at every w it is combined
+with the new one, in the proportion that raises the bound most.
 
 The direction needs scalar products of the last changes of w and of ∇P only.  Long vectors are read
 twice an iteration: once for the products that are new, once to combine them (Chen, Wang, Zhou
@@ -47,8 +51,11 @@ class LBFGSState:
     slots: list[int]
     """Rows in use, oldest first."""
     rows_visited: int = 0
+    slope: Any = None
+    offset: float = 0.0
+    """The cut that all gradients have become."""
     lower: float = -math.inf
-    """The best bound of all gradients."""
+    """The best bound so far."""
     exhausted: bool = False
 
 
@@ -90,7 +97,8 @@ class LBFGS:
 
     def advance(self, problem: Any, state: LBFGSState, backend: Backend, budget: int) -> LBFGSState:
         if state.gradient is None:
-            self._move(problem, state, state.w, *problem.value_and_gradient(state.w, backend))
+            found = problem.value_and_gradient(state.w, backend)
+            self._move(problem, state, state.w, *found, backend)
             state.rows_visited += problem.n_rows
             return state
         direction = self._direction(state, backend)
@@ -112,12 +120,17 @@ class LBFGS:
             return state
         self._remember(state, w - state.w, gradient - state.gradient, backend)
         state.exhausted = not value < state.value
-        self._move(problem, state, w, value, gradient)
+        self._move(problem, state, w, value, gradient, backend)
         return state
 
-    def _move(self, problem: Any, state: LBFGSState, w: Any, value: float, gradient: Any) -> None:
+    @staticmethod
+    def _move(
+        problem: Any, state: LBFGSState, w: Any, value: float, gradient: Any, backend: Backend
+    ) -> None:
         state.w, state.value, state.gradient = w, value, gradient
-        state.lower = max(state.lower, _lower(problem, value, gradient))
+        if math.isfinite(value):
+            state.lower = max(state.lower, _lower(problem, value, gradient))
+            _tighten(state, problem.lam, backend)
 
     def _remember(self, state: LBFGSState, move: Any, turn: Any, backend: Backend) -> None:
         """Keep a change in the place of the oldest one, and its products with the others."""
@@ -200,6 +213,34 @@ def _two_loops(products: Any, with_pull: Any) -> tuple[float, Any]:
 
 
 def _lower(problem: Any, value: float, gradient: Any) -> float:
-    if not math.isfinite(value):
-        return -math.inf
     return value - float(np.vdot(gradient, gradient)) / (2.0 * problem.lam)
+
+
+def _tighten(state: LBFGSState, lam: float, backend: Backend) -> None:
+    """Combine the cut at w with the one that is kept so that b − ‖a‖²/(2λ) is largest."""
+    w, pull = state.w.ravel(), state.gradient.ravel()
+    offset = state.value + 0.5 * lam * float(w @ w) - float(pull @ w)
+    if state.slope is None:
+        state.slope, state.offset = pull - lam * w, offset
+        return
+    kept, apart = state.slope, np.empty_like(pull)
+
+    def compare(part: slice) -> Any:
+        np.multiply(w[part], -lam, out=apart[part])
+        apart[part] += pull[part]
+        apart[part] -= kept[part]
+        mine, move = kept[part], apart[part]
+        return np.array([mine @ mine, mine @ move, move @ move])
+
+    own, across, length = sum(_in_parts(compare, pull, backend))
+    rise = lam * (offset - state.offset) - across
+    share = min(max(rise / length, 0.0), 1.0) if length > 0 else 0.0
+
+    def combine(part: slice) -> None:
+        apart[part] *= share
+        kept[part] += apart[part]
+
+    _in_parts(combine, pull, backend)
+    state.offset += share * (offset - state.offset)
+    square = own + share * (2.0 * across + share * length)
+    state.lower = max(state.lower, state.offset - square / (2.0 * lam))
