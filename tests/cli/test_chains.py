@@ -62,11 +62,45 @@ def test_a_budget_that_ends_first(run, files):
     assert (files / "model").exists()
 
 
+@pytest.mark.parametrize("loss", ["hinge", "logistic"])
+def test_a_fit_goes_on_from_a_checkpoint(run, files, loss):
+    """In two parts or in one: the same numbers; both write what they saw."""
+    options = "--loss", loss, "--lam", 0.01, "--gap", 1e-6, "--trace", files / "trace", "--json"
+    whole = json.loads(fit(run, files, *options).out)
+    saved = "--checkpoint", files / "saved", "--resume", files / "saved"
+    first = fit(run, files, *options, *saved, "--max-passes", 4)
+    assert first.code == 2
+    assert "not there yet" in first.err
+    rest = fit(run, files, *options, *saved)
+    assert rest.code == 0
+    told = json.loads(rest.out)
+    assert (told["primal"], told["passes"]) == (whole["primal"], whole["passes"])
+    lines = (files / "trace").read_text().splitlines()
+    assert lines[0].startswith("problem,passes,")
+    assert float(lines[-1].split(",")[1]) == whole["passes"]
+    other = fit(run, files, *options, "--resume", files / "saved", "--lam", 0.02)
+    assert "is a checkpoint of another problem: lam" in other.err
+
+
+def test_weights_of_sequences(run, files):
+    """Weight 0 for one sequence is as if it were not there."""
+    (files / "weights").write_text("1\n" * 7 + "0\n")
+    weights = "--weights", files / "weights"
+    told = json.loads(fit(run, files, *weights, "--json", "--gap", 1e-9, "--lam", 0.1).out)
+    lines = (files / "train").read_text().split("\n\n")
+    (files / "train").write_text("\n\n".join(lines[:7]) + "\n")
+    fewer = json.loads(fit(run, files, "--json", "--gap", 1e-9, "--lam", 0.1).out)
+    assert told["primal"] == pytest.approx(fewer["primal"], abs=1e-8)
+    assert "holds 8 weights for 7 sequences" in fit(run, files, *weights).err
+
+
 @pytest.mark.parametrize(
     ("more", "message"),
     [
         (("--loss", "huber"), "losses hinge, logistic, not huber"),
-        (("--weights", "balanced"), "--weights does not go with --task chain"),
+        (("--weights", "balanced"), "--weights balanced does not go with --task chain"),
+        (("--bias", "none"), "--bias does not go with --task chain"),
+        (("--checkpoint-every", 1), "--checkpoint-every needs --checkpoint"),
         (("--C", 1, "--lam", 1), "give --lam or --C"),
         (("--method", "sdca"), "Methods for this problem: auto, pegasos"),
         (("--method", "none"), "none"),

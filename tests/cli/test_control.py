@@ -108,7 +108,7 @@ def test_a_break_after_any_save(
                 raise OSError("the power is gone")
 
         with monkeypatch.context() as patched:
-            patched.setattr("gapsvm.cli.fit.save_tree", save_and_break)
+            patched.setattr("gapsvm.cli.saved.save_tree", save_and_break)
             saving = ("--checkpoint", state, "--checkpoint-every", "0")
             code = run("fit", data, *options, *saving).code
         assert run("fit", data, *options, "--resume", state, "--model", parts).code == 0
@@ -330,7 +330,7 @@ def test_interrupt_leaves_a_checkpoint(
             signal.raise_signal(signal.SIGINT)
 
     with monkeypatch.context() as patched:
-        patched.setattr("gapsvm.cli.fit.save_tree", save_and_interrupt)
+        patched.setattr("gapsvm.cli.saved.save_tree", save_and_interrupt)
         saving = ("--checkpoint", state, "--checkpoint-every", "0", "--json")
         code, out, _ = run("fit", data, *options, *saving)
     assert (code, json.loads(out)["status"]) == (2, "INTERRUPTED")

@@ -75,6 +75,22 @@ def test_methods_by_name(
     assert trace.read_text().startswith("problem,passes")
 
 
+@pytest.mark.parametrize("method", ["bundle", "proximal-bundle", "pair-sdca", "pegasos"])
+def test_a_fit_goes_on_from_a_checkpoint(
+    method: str, documents: Path, tmp_path: Path, run: Command
+) -> None:
+    """In two parts or in one: the same numbers."""
+    fit = ("fit", documents, "--task", "rank", "--lam", 1e-3, "--gap", 0, "--json")
+    options = ("--method", method, "--max-passes")
+    whole = json.loads(run(*fit, *options, 12).out)
+    saved = ("--checkpoint", tmp_path / "saved", "--resume", tmp_path / "saved")
+    first = run(*fit, *options, 5, *saved)
+    assert "not there yet" in first.err
+    assert json.loads(first.out)["passes"] == 5
+    told = json.loads(run(*fit, *options, 12, *saved).out)
+    assert (told["primal"], told["dual"]) == (whole["primal"], whole["dual"])
+
+
 def test_the_ndcg_loss_and_weights(documents: Path, tmp_path: Path, run: Command) -> None:
     weights = tmp_path / "weights"
     weights.write_text("1\n" * 199 + "2\n")
@@ -91,7 +107,6 @@ def test_the_ndcg_loss_and_weights(documents: Path, tmp_path: Path, run: Command
     [
         (("--bias", "none"), "--bias is not for --task rank"),
         (("--weights", "balanced"), "--weights balanced is not for --task rank"),
-        (("--checkpoint", "c"), "--checkpoint is not for --task rank"),
         (("--loss", "squared_hinge"), "has the losses pairs"),
         (("--loss", "pairs(truncation=3)"), "has the losses pairs"),
         (("--method", "sdca"), "Methods for this problem: auto"),

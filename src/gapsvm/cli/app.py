@@ -112,8 +112,9 @@ def fit(
         list[str] | None,
         typer.Option(
             metavar="FILE",
-            help="A text file with one weight per line and row; or the word balanced, the same "
-            "total weight for every class. Give the option twice for both.",
+            help="A text file with a weight on each line, for each row (--task chain: each "
+            "sequence); or the word balanced, the same total weight for every class. Give the "
+            "option twice for both.",
         ),
     ] = None,
     seed: Annotated[
@@ -154,12 +155,6 @@ def fit(
     """Train on a file and say how far the model is from the optimum."""
     refuse_idle(context)
     chosen = TASKS.make(task)
-    if isinstance(chosen, Chain):
-        from gapsvm.cli.chains import ChainRequest, run_chain_fit
-
-        files, budget = (data, Path(chosen.template), model), (gap, max_passes, time_limit)
-        chain = ChainRequest(*files, loss, method, lam, C, *budget, seed, threads, json)
-        raise typer.Exit(run_chain_fit(chain))
     from gapsvm.cli.fit import FitRequest, run_fit
 
     request = FitRequest(
@@ -188,7 +183,12 @@ def fit(
         n_features=n_features,
         as_json=json,
         kernel=kernel,
+        template=Path(chosen.template) if isinstance(chosen, Chain) else None,
     )
+    if isinstance(chosen, Chain):
+        from gapsvm.cli.chains import run_chain_fit
+
+        raise typer.Exit(run_chain_fit(request))
     if isinstance(chosen, Rank):
         from gapsvm.cli.rank import run_rank
 

@@ -2,33 +2,30 @@
 
 from __future__ import annotations
 
-import os
-import sys
 import time
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from gapsvm.backends import get_backend
-from gapsvm.cli.files import check_target, followed, write_text
-from gapsvm.cli.output import Cell, Exact, print_data, print_json, require_output, say, show_facts
-from gapsvm.cli.streams import is_terminal
+from gapsvm.cli.files import followed, write_text
+from gapsvm.cli.fit import BUDGET_ENDED, CERTIFIED, FitRequest, check_files, weights_of
+from gapsvm.cli.output import print_data, print_json, require_output, say, show_facts
+from gapsvm.cli.saved import One, trained, write_trace
+from gapsvm.cli.tables import certificate_table
 from gapsvm.io.conll import Sentence, Template, read_conll, split_labels
 from gapsvm.losses.chunks import chunk_f1
 from gapsvm.models.base import ModelFormatError
 from gapsvm.models.chain import ChainModel, read_chain, write_chain
 from gapsvm.problems.limits import lam_of
+from gapsvm.problems.structured.base import checked_example_weights
 from gapsvm.problems.structured.chain import ChainProblem
 from gapsvm.problems.structured.likelihood import ChainLikelihood
 from gapsvm.rows.tokens import TokenEncoder, encoded_labels
-from gapsvm.solvers.base import Foreseen
-from gapsvm.solvers.loop import solve
-from gapsvm.solvers.trace import Result
-from gapsvm.training.methods import AUTO, name_of, solver_of
+from gapsvm.training.checkpoint import fingerprint
 from gapsvm.training.plan import check_name
-from gapsvm.training.progress import ProgressBar
+from gapsvm.training.train import Fit
 
 _PROBLEMS: dict[str, Any] = {"hinge": ChainProblem, "logistic": ChainLikelihood}
 
@@ -36,28 +33,10 @@ _LOSSES = {"hinge": "hinge", "logistic": "log"}
 """As model files name them."""
 
 
-@dataclass(frozen=True)
-class ChainRequest:
-    """What the command line asked for."""
-
-    data: Path
-    template: Path
-    model: Path | None
-    loss: str
-    method: str
-    lam: float | None
-    C: float | None
-    gap: float
-    max_passes: float
-    time_limit: float | None
-    seed: int
-    threads: int
-    as_json: bool
-
-
-def run_chain_fit(request: ChainRequest) -> int:
-    """Read, train, write; returns the exit code: 0 certified, 2 a budget ended first."""
+def run_chain_fit(request: FitRequest) -> int:
+    """Read, train, write; returns the exit code."""
     _check(request)
+    assert request.template is not None
     template = Template.read(request.template)
     started = time.perf_counter()
     tokens, y = split_labels(read_conll(request.data), str(request.data))
@@ -74,12 +53,15 @@ def run_chain_fit(request: ChainRequest) -> int:
         f"{rows.shape[1]:,} features, {len(classes)} labels, read in {read_seconds:.2f} s",
         error=request.as_json,
     )
+    weight = checked_example_weights(weights_of(request, len(tokens), "sequences"), len(tokens))
     C = 1.0 if request.C is None else request.C
-    lam = request.lam if request.lam is not None else lam_of(C, float(len(tokens)))
-    problem = _PROBLEMS[request.loss](rows, starts, labels, len(classes), lam)
+    lam = request.lam if request.lam is not None else lam_of(C, float(weight.sum()))
+    problem = _PROBLEMS[request.loss](
+        *(rows, starts, labels, len(classes), lam), sample_weight=weight
+    )
     started = time.perf_counter()
-    result = _solved(request, problem)
-    seconds = time.perf_counter() - started
+    [fit] = trained(request, One(problem), lambda: fingerprint(problem))
+    seconds, result = time.perf_counter() - started, fit.result
     if request.model is not None:
         described = {"template": list(template.lines), "columns": len(tokens[0][0]) + 1}
         certificate = result.certificate
@@ -89,11 +71,12 @@ def run_chain_fit(request: ChainRequest) -> int:
             metadata={**described, "status": result.status.name, "passes": result.passes},
         )
         write_chain(followed(request.model), model)
-    _tell(request, result, problem.primal_at_zero, lam, (read_seconds, seconds))
-    return 0 if result.converged else 2
+    write_trace(request.trace, [fit])
+    _tell(request, fit, lam, (read_seconds, seconds))
+    return CERTIFIED if result.converged else BUDGET_ENDED
 
 
-def _check(request: ChainRequest) -> None:
+def _check(request: FitRequest) -> None:
     """What is asked for goes together, what is read is there and what is written can be."""
     check_name(request.method)
     if request.lam is not None and request.C is not None:
@@ -103,67 +86,31 @@ def _check(request: ChainRequest) -> None:
         raise ValueError(f"--task chain has the losses {names}, not {request.loss}")
     if request.as_json or request.model is None:
         require_output("--model FILE keeps the model, without --json")
-    for path in (request.data, request.template):
-        os.stat(path)
-        if request.model is not None and followed(request.model) == followed(path):
-            raise ValueError(f"--model: {path} is named twice; it would be overwritten")
-    check_target(request.model, "--model")
+    check_files(request)
 
 
-def _solved(request: ChainRequest, problem: Any) -> Result:
-    method = problem.default_method if request.method == AUTO else request.method
-    solver = solver_of(method, problem, Foreseen(request.gap, request.max_passes))
-    with ProgressBar("fit", delay=1.0, shown=is_terminal(sys.stderr)) as bar:
-        return solve(
-            problem,
-            solver,
-            gap=request.gap * problem.primal_at_zero,
-            max_passes=request.max_passes,
-            time_limit=request.time_limit,
-            callbacks=bar.watch(),
-            backend=get_backend("cpu", request.threads),
-            seed=request.seed,
-        )
-
-
-def _tell(
-    request: ChainRequest, result: Result, at_zero: float, lam: float, seconds: tuple[float, float]
-) -> None:
-    found, passes = result.certificate, result.passes
-    method = name_of(result.solver)
-    if request.as_json:
-        print_json(
-            {
-                "converged": result.converged,
-                "status": result.status.name,
-                "gap": found.gap,
-                "primal": found.primal,
-                "dual": found.dual,
-                "method": method,
-                "passes": passes,
-                "lam": lam,
-                "read_seconds": seconds[0],
-                "fit_seconds": seconds[1],
-                "model": None if request.model is None else str(request.model),
-            }
-        )
+def _tell(request: FitRequest, fit: Fit, lam: float, seconds: tuple[float, float]) -> None:
+    if not request.as_json:
+        show_facts(certificate_table(fit, seconds[1]))
+        if request.model is not None:
+            say(f"model: {request.model}")
         return
-    relative = found.gap / at_zero if at_zero else 0.0
-    rows: list[list[Cell]] = [
-        ["primal", Exact(found.primal, f"{found.primal:.10f}"), "objective of this model"],
-        ["dual", Exact(found.dual, f"{found.dual:.10f}"), "no model has a lower objective"],
-        [
-            "gap",
-            Exact(found.gap, f"{found.gap:.2e}"),
-            f"{relative:.1e} of P(0): {result.ending}",
-        ],
-        ["method", method],
-        ["passes", Exact(passes, f"{passes:.1f}")],
-        ["time", Exact(seconds[1], f"{seconds[1]:.2f} s")],
-    ]
-    show_facts(rows)
-    if request.model is not None:
-        say(f"model: {request.model}")
+    result = fit.result
+    print_json(
+        {
+            "converged": result.converged,
+            "status": result.status.name,
+            "gap": result.gap,
+            "primal": result.certificate.primal,
+            "dual": result.certificate.dual,
+            "method": fit.method,
+            "passes": result.passes,
+            "lam": lam,
+            "read_seconds": seconds[0],
+            "fit_seconds": seconds[1],
+            "model": None if request.model is None else str(request.model),
+        }
+    )
 
 
 # -- prediction ------------------------------------------------------------------------------------

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import os
-import sys
 import tempfile
 import time
 import warnings
 from collections.abc import Sequence
 from contextlib import nullcontext
-from dataclasses import astuple, dataclass, fields, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -25,12 +22,11 @@ from gapsvm.cli.files import (
     is_stream,
     label_column,
     what_is_lost,
-    write_text,
     writer,
 )
 from gapsvm.cli.output import Cell, Exact, note, print_json, require_output, say, show_facts
+from gapsvm.cli.saved import trained, write_trace
 from gapsvm.cli.specs import bias_of
-from gapsvm.cli.streams import is_terminal
 from gapsvm.cli.tables import certificate_table
 from gapsvm.io.files import load_data
 from gapsvm.kernels.registry import spelled_kernel
@@ -40,17 +36,13 @@ from gapsvm.models.liblinear import write_liblinear
 from gapsvm.models.libsvm import write_libsvm
 from gapsvm.models.linear import LinearModel
 from gapsvm.models.support_vectors import SupportVectorModel
-from gapsvm.solvers.trace import Checkpoint, Record
 from gapsvm.system.blas import one_blas_thread
-from gapsvm.training.checkpoint import CheckpointError, fingerprint, load_tree, save_tree
+from gapsvm.training.checkpoint import fingerprint
 from gapsvm.training.fitting import Fitted, Objective, Task, classification, regression
-from gapsvm.training.fitting import fit as train_task
 from gapsvm.training.kernel_task import KernelTask, check_kernel, kernel_task
 from gapsvm.training.methods import radius_of
 from gapsvm.training.plan import check_name
-from gapsvm.training.progress import ProgressBar
-from gapsvm.training.several import Standing
-from gapsvm.training.train import Fit, Options, Training
+from gapsvm.training.train import Options
 
 CERTIFIED, BUDGET_ENDED = 0, 2
 """Exit codes; an error is 1."""
@@ -87,6 +79,7 @@ class FitRequest:
     n_features: int | None
     as_json: bool
     kernel: str | None = None
+    template: Path | None = None
 
     @property
     def weights_file(self) -> Path | None:
@@ -154,18 +147,14 @@ def run_fit(request: FitRequest) -> int:
     task = _task(request, objective, X, y)
     if write is not None:
         check_format(write, task)
-    if request.resume is not None and not request.resume.exists():
-        say(f"{request.resume} is not there yet: from the beginning", error=request.as_json)
     started = time.perf_counter()
-    with ProgressBar("fit", delay=1.0, shown=is_terminal(sys.stderr)) as bar:
-        fitted = _train(request, task, bar)
+    fitted = _train(request, task)
     seconds = time.perf_counter() - started
     model = fitted.model(names, label)
     if request.model is not None and write is not None:
         write(followed(request.model), model)
         note(what_is_lost(request.model, model))
-    if request.trace is not None:
-        write_text(request.trace, trace_lines(fitted.traces))
+    write_trace(request.trace, fitted.fits)
     if request.as_json:
         print_json(_summary(request, model, fitted, read_seconds, seconds))
     else:
@@ -181,7 +170,7 @@ def run_fit(request: FitRequest) -> int:
 def check_files(request: FitRequest) -> None:
     """What is read is there and what is written can be, before hours are spent."""
     taken = set()
-    for path in (request.data, request.weights_file):
+    for path in (request.data, request.weights_file, request.template):
         if path is not None:
             os.stat(path)
             taken.add(followed(path))
@@ -271,88 +260,24 @@ def _task(request: FitRequest, objective: Objective, X: Any, y: Any) -> Task | K
     return task
 
 
-def weights_of(request: FitRequest, n: int) -> Any:
+def weights_of(request: FitRequest, n: int, counted: str = "rows") -> Any:
+    """A weight for each of what is counted, from the file of --weights; None without one."""
     if request.weights_file is None:
         return None
     with warnings.catch_warnings(action="ignore"):  # an empty file: said below, in our words
         weight = np.loadtxt(request.weights_file, dtype=np.float64, ndmin=1)
     if weight.shape != (n,):
-        raise ValueError(f"{request.weights_file} holds {weight.size} weights for {n} rows")
+        raise ValueError(f"{request.weights_file} holds {weight.size} weights for {n} {counted}")
     return weight
 
 
-def _train(request: FitRequest, task: Task | KernelTask, bar: ProgressBar) -> Fitted:
-    """Gone on with from a checkpoint and saved in one where that is wanted."""
-    saver = None
-    if request.checkpoint is not None or request.resume is not None:
+def _train(request: FitRequest, task: Task | KernelTask) -> Fitted:
+    def mark() -> dict[str, Any]:
         others = [task.target(k) for k in range(1, len(task))]
-        saver = _Saver(request, fingerprint(task.problem(0), others))
+        return fingerprint(task.problem(0), others)
+
     with one_blas_thread() if isinstance(task, KernelTask) else nullcontext():
-        fitted = train_task(
-            task,
-            request.options(),
-            watch=lambda k: bar.watch(k, len(task)),
-            standing=saver.standing if saver else None,
-        )
-    if saver and not fitted.converged:
-        saver.save()
-    return fitted
-
-
-class _Saver:
-    """Where each problem stands: read back from one file, written to one every so many seconds."""
-
-    def __init__(self, request: FitRequest, of: dict[str, Any]) -> None:
-        self.path, self.every = request.checkpoint, request.checkpoint_every
-        self.mark = {**of, "method": request.method}
-        problems: list[Fit | Training | None] = [None] * of["number of problems"]
-        if request.resume is not None and request.resume.exists():
-            problems = self._loaded(request.resume, len(problems))
-        self.standing = Standing(problems, None if self.path is None else self)
-        self.last = time.monotonic()
-
-    def _loaded(self, path: Path, count: int) -> list[Fit | Training | None]:
-        found = load_tree(path, self.mark)
-        kinds = Fit | Training | None
-        sound = isinstance(found, list) and len(found) == count
-        if not sound or not all(isinstance(one, kinds) for one in found):
-            raise CheckpointError(f"{path} is not a checkpoint of gapsvm fit")
-        return found
-
-    def __call__(self) -> None:
-        if time.monotonic() - self.last >= self.every:
-            self.save()
-
-    def save(self) -> None:
-        if self.path is None:
-            return
-        problems = [_kept(one) if isinstance(one, Fit) else one for one in self.standing.of]
-        save_tree(followed(self.path), problems, self.mark)
-        self.last = time.monotonic()
-
-
-def _kept(fit: Fit) -> Fit:
-    """What is worth keeping of a finished fit: the weights and their certificate, not the state."""
-    result = fit.result
-    kept = replace(
-        result,
-        certificate=replace(result.certificate, solution=fit.solution.primal_part),
-        solver=None,
-        checkpoint=Checkpoint(None, trace=result.trace),
-    )
-    return replace(fit, result=kept)
-
-
-def trace_lines(traces: Sequence[Sequence[Record]]) -> str:
-    """Every evaluation as CSV."""
-    names = [f.name for f in fields(Record) if f.name != "solution"]
-    text = io.StringIO(newline="")
-    lines = csv.writer(text)
-    lines.writerow(["problem", *names])
-    for k, trace in enumerate(traces):
-        for record in trace:
-            lines.writerow([k, *astuple(record)[: len(names)]])
-    return text.getvalue()
+        return Fitted(task, trained(request, task, mark))
 
 
 def _summary(

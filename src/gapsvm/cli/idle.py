@@ -21,7 +21,8 @@ Idle = Iterator[tuple[str, bool, str]]
 
 _OF_CHAINS = (
     *("context", "data", "model", "task", "loss", "method", "lam", "C", "gap", "seed"),
-    *("threads", "time_limit", "max_passes", "json"),
+    *("threads", "time_limit", "max_passes", "json", "weights", "trace"),
+    *("checkpoint", "checkpoint_every", "resume"),
 )
 """What ``gapsvm fit --task chain`` takes."""
 _NAMES = {"list_all": "list"}
@@ -46,18 +47,17 @@ def _fit(values: Given) -> Idle:
     from gapsvm.io.tables import is_table  # loads NumPy
 
     data, task = Path(values["data"]), TASKS.make(values["task"])
+    balanced = "balanced" in (values["weights"] or ())
+    yield "checkpoint_every", values["checkpoint"] is not None, "needs --checkpoint"
     if isinstance(task, Chain):
         for name in values:
             yield name, name in _OF_CHAINS, "does not go with --task chain"
+        yield "weights", not balanced, "balanced does not go with --task chain"
         return
     yield "kernel", isinstance(task, Separate), f"is not for --task {values['task']}"
     ranks = isinstance(task, Rank)
     yield "bias", not ranks, "is not for --task rank: documents of a query would share it"
-    balanced = "balanced" in (values["weights"] or ())
     yield "weights", not (ranks and balanced), "balanced is not for --task rank: it has no classes"
-    for name in ("checkpoint", "resume"):
-        yield name, not ranks, "is not for --task rank"
-    yield "checkpoint_every", values["checkpoint"] is not None, "needs --checkpoint"
     yield "dtype", not data.is_dir(), f"is for text; {data} is a folder, which has a type"
     yield "n_features", not is_table(data), f"is for svmlight text; {data} is a table"
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from gapsvm.cli.files import followed, write_text
-from gapsvm.cli.fit import BUDGET_ENDED, CERTIFIED, FitRequest, check_files, trace_lines, weights_of
+from gapsvm.cli.files import followed
+from gapsvm.cli.fit import BUDGET_ENDED, CERTIFIED, FitRequest, check_files, weights_of
 from gapsvm.cli.output import note, print_json, require_output, say, show_facts
 from gapsvm.cli.predictions import hand_out
-from gapsvm.cli.streams import is_terminal
+from gapsvm.cli.saved import One, trained, write_trace
 from gapsvm.cli.tables import certificate_table
 from gapsvm.io.svmlight import SvmlightData, SvmlightError, read_svmlight
 from gapsvm.io.tables import is_table
@@ -25,10 +24,8 @@ from gapsvm.problems.limits import lam_of
 from gapsvm.problems.structured.ranking import RankingProblem
 from gapsvm.registry import parsed
 from gapsvm.rows.queries import queries_of
-from gapsvm.solvers.base import Foreseen
-from gapsvm.solvers.loop import solve
-from gapsvm.training.methods import AUTO, name_of, solver_of
-from gapsvm.training.progress import ProgressBar
+from gapsvm.training.checkpoint import fingerprint
+from gapsvm.training.plan import check_name
 from gapsvm.training.train import Fit
 
 TRUNCATION = 10
@@ -45,6 +42,7 @@ class _Loss:
 def run_rank(request: FitRequest) -> int:
     """Read, train, write; returns the exit code."""
     loss = _loss_of(request.loss)
+    check_name(request.method)
     if request.lam is not None and request.C is not None:
         raise ValueError("give --lam or --C, not both: λ = 1/(C · queries)")
     if request.model is not None and request.model.suffix == ".liblinear":
@@ -66,12 +64,13 @@ def run_rank(request: FitRequest) -> int:
     size = f"{data.X.shape[0]:,} rows × {data.X.shape[1]:,} features, {queries:,} queries"
     say(f"{request.data}: {size}, read in {seconds:.2f} s", error=request.as_json)
     problem = _problem(request, loss, data, queries)
-    fit, seconds = _trained(request, problem)
+    started = time.perf_counter()
+    [fit] = trained(request, One(problem), lambda: fingerprint(problem))
+    seconds = time.perf_counter() - started
     model = _model(problem, loss, fit)
     if request.model is not None:
         write_native(followed(request.model), model)
-    if request.trace is not None:
-        write_text(request.trace, trace_lines([fit.result.trace]))
+    write_trace(request.trace, [fit])
     if fit.result.converged and not model.coef.any():
         note(["every weight is 0, which is within the gap of the optimum: all scores are equal"])
     skipped = len(problem.skipped)
@@ -128,27 +127,6 @@ def _problem(request: FitRequest, loss: _Loss, data: SvmlightData, queries: int)
         sample_weight=weight,
         truncation=loss.truncation,
     )
-
-
-def _trained(request: FitRequest, problem: RankingProblem) -> tuple[Fit, float]:
-    options = request.options()
-    method = problem.default_method if options.method == AUTO else options.method
-    solver = solver_of(method, problem, Foreseen(options.tol, options.max_passes))
-    p0 = problem.primal_at_zero
-    started = time.perf_counter()
-    with ProgressBar("fit", delay=1.0, shown=is_terminal(sys.stderr)) as bar:
-        result = solve(
-            problem,
-            solver,
-            gap=options.tol * p0,
-            max_passes=options.max_passes,
-            time_limit=options.time_limit,
-            callbacks=bar.watch(),
-            backend=options.backend,
-            seed=options.seed,
-            evaluate_every=options.evaluate_every,
-        )
-    return Fit(result, name_of(method), p0), time.perf_counter() - started
 
 
 def _model(problem: RankingProblem, loss: _Loss, fit: Fit) -> LinearModel:

@@ -15,7 +15,7 @@ import hashlib
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -113,6 +113,11 @@ class RiskIterate:
     bias: float = 0.0
     slope: Any = None
     offset: float = -math.inf
+
+    @property
+    def primal_part(self) -> RiskIterate:
+        """The same without the cut."""
+        return replace(self, slope=None, offset=-math.inf)
 
 
 class CutProblem(ABC):

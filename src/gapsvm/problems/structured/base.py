@@ -13,7 +13,7 @@ exact: ``check_oracle`` looks for signs that it is not.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -42,6 +42,11 @@ class StructuredIterate:
     lower: float = -np.inf
     try_combination: bool = False
     """w(α) may be the better primal point; certify the best of the two."""
+
+    @property
+    def primal_part(self) -> StructuredIterate:
+        """The same without α."""
+        return replace(self, dual=None)
 
 
 def checked_lam(lam: float, total_weight: float) -> float:

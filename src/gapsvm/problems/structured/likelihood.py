@@ -34,6 +34,11 @@ class SmoothIterate:
     w: Any
     lower: float = -math.inf
 
+    @property
+    def primal_part(self) -> SmoothIterate:
+        """All of it: no dual point is kept."""
+        return self
+
 
 class ChainLikelihood(LabelledChains):
     """A conditional random field on chains.

@@ -3,8 +3,8 @@
     P* ≥ P(w) − ‖∇P(w)‖²/(2λ)
     P* ≥ b − ‖a‖²/(2λ)          ⟨a, v⟩ + b ≤ P(v) − (λ/2)‖v‖²
 
-The first is the second for the cut a = ∇P(w) − λw alone.  One cut is kept: at every w it is combined
-with the new one, in the proportion that raises the bound most.
+The first is the second for the cut a = ∇P(w) − λw alone.  One cut is kept: at every w it is
+combined with the new one, in the proportion that raises the bound most.
 
 The direction needs scalar products of the last changes of w and of ∇P only.  Long vectors are read
 twice an iteration: once for the products that are new, once to combine them (Chen, Wang, Zhou
