@@ -97,8 +97,8 @@ class LBFGS:
 
     def advance(self, problem: Any, state: LBFGSState, backend: Backend, budget: int) -> LBFGSState:
         if state.gradient is None:
-            found = problem.value_and_gradient(state.w, backend)
-            self._move(problem, state, state.w, *found, backend)
+            value, gradient = problem.value_and_gradient(state.w, backend)
+            self._move(problem, state, state.w, value, gradient, backend)
             state.rows_visited += problem.n_rows
             return state
         direction = self._direction(state, backend)
