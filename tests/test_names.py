@@ -16,9 +16,17 @@ import gapsvm
 PACKAGE = Path(gapsvm.__file__).parent
 
 RIGHT = """
+from typing import Any
+
 import numpy as np
 import gapsvm
-from gapsvm import LinearSVC, LinearProblem, Loss, SDCA, get_loss, solve
+from gapsvm import LinearSVC, LinearProblem, Loss, MulticlassProblem, SDCA, get_loss, solve
+from gapsvm import KernelProblem, RiskProblem
+from gapsvm.problems.base import Problem
+from gapsvm.problems.structured.own import OracleProblem
+from gapsvm.problems.structured.ranking import RankingProblem
+from gapsvm.solvers.base import Solver
+from gapsvm.solvers.sdca.serial import SDCAState
 
 X, y = np.eye(4), np.array([1.0, -1.0, 1.0, -1.0])
 model = LinearSVC(C=2.0, method="minibatch(batch_size=2)", loss="hinge").fit(X, y)
@@ -26,6 +34,17 @@ gap: float = model.dual_gap_
 loss: Loss = get_loss("huber(delta=2)")
 found = solve(LinearProblem(X, y, get_loss("hinge"), 0.1), SDCA(recheck=0.3), tol=1e-3)
 print(found.gap, model.converged_, gapsvm.theory.__name__)
+
+
+def all_fit(
+    linear: LinearProblem, joint: MulticlassProblem, kernel: KernelProblem, risk: RiskProblem,
+    chain: gapsvm.ChainProblem, smooth: gapsvm.ChainLikelihood, own: OracleProblem,
+    ranking: RankingProblem,
+) -> list[Problem[Any]]:
+    return [linear, joint, kernel, risk, chain, smooth, own, ranking]
+
+
+sdca: Solver[LinearProblem, SDCAState] = SDCA()
 """
 WRONG = {
     "LinearSVC(c=2.0)": '"c"',

@@ -8,6 +8,7 @@ from problems import LOSS_NAMES, matrix, problem, targets
 
 from gapsvm import METHODS, InteriorPoint, LinearProblem, Status, get_loss, solve
 from gapsvm.backends import get_backend
+from gapsvm.problems.certificate import Certificate
 from gapsvm.rows.matrix import checked_rows
 from gapsvm.training.plan import plan
 from gapsvm.training.several import train_several
@@ -84,6 +85,22 @@ def test_the_budget_of_passes_covers_all_stages():
 def test_a_callback_stops_all_stages():
     fit = train(problem("hinge", 3000, 150, lam=1e-6), Options(tol=1e-10, callbacks=[bool]))
     assert fit.result.status is Status.STOPPED_BY_CALLBACK
+
+
+class WithoutScale:
+    """|w| at w = 0, of which nothing else is known."""
+
+    n_rows = slice_rows = 1
+
+    def certify(self, iterate, backend):
+        return Certificate(0.0, 0.0, iterate)
+
+
+def test_a_problem_without_a_scale():
+    with pytest.raises(ValueError, match="needs gap, the absolute one"):
+        solve(WithoutScale())
+    with pytest.raises(ValueError, match="needs a method by name"):
+        solve(WithoutScale(), gap=1.0)
 
 
 class Several:

@@ -21,13 +21,40 @@ class Problem(Protocol[Point]):
     def slice_rows(self) -> int:
         """Rows whose visit takes some hundredths of a second: the grain of control."""
 
+    def certify(self, iterate: Point, backend: Backend) -> Certificate:
+        """Primal value, lower bound and the point they belong to; nothing that was handed in is
+        trusted."""
+
+
+class Scaled(Problem[Point], Protocol[Point]):
+    """A problem with a scale for its gaps, as plans ask for it."""
+
     @property
     def primal_at_zero(self) -> float:
         """P₀: the objective of the zero model; tolerances are relative to it."""
 
-    def certify(self, iterate: Point, backend: Backend) -> Certificate:
-        """Primal value, lower bound and the point they belong to; nothing that was handed in is
-        trusted."""
+
+class Regularised(Problem[Point], Protocol[Point]):
+    """P(w) = R(w) + (λ/2)‖w‖²."""
+
+    @property
+    def lam(self) -> float:
+        """λ."""
+
+
+class Smooth(Regularised[Point], Protocol[Point]):
+    """... with a gradient everywhere."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Of w."""
+
+    def value_and_gradient(self, w: Any, backend: Backend) -> tuple[float, Any]:
+        """P(w) and ∇P(w)."""
+
+
+class Fingerprinted(Protocol):
+    """A problem whose fits can be saved and resumed."""
 
     def fingerprint(self) -> dict[str, Any]:
         """What tells it from other problems, as JSON can hold it; under "labels" a hash of y."""

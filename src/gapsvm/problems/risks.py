@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from functools import singledispatch
-from typing import Any
 
 from gapsvm.problems.linear import LinearProblem
 from gapsvm.problems.linear_risk import LinearRisk
@@ -16,7 +15,7 @@ from gapsvm.problems.structured.risk import StructuredRisk
 
 
 @singledispatch
-def risk_of(problem: Any) -> Risk:
+def risk_of(problem: object) -> Risk:
     """R of a problem R(w) + (λ/2)‖w‖²; a ValueError says why there is none.
 
     A problem of another kind shows it by a method ``risk()``.

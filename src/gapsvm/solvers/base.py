@@ -9,16 +9,19 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 
 from gapsvm.backends import Backend
+from gapsvm.problems.base import Problem
+from gapsvm.problems.linear import LinearProblem
 from gapsvm.solvers.trace import Progress
 
+P = TypeVar("P", contravariant=True)
 State = TypeVar("State")
 
 _WIDE, _COARSE = 1 << 19, 5e-7
 """From so many features on, w is kept in float32 for gaps no finer than this."""
 
 
-class Solver(Protocol[State]):
-    """A frozen dataclass of hyper-parameters; everything that changes is in the state.
+class Solver(Protocol[P, State]):
+    """A frozen dataclass of hyper-parameters for problems ``P``; what changes is in the state.
 
     A solver may also offer
 
@@ -27,16 +30,16 @@ class Solver(Protocol[State]):
     ``tuned(problem, foreseen) -> Solver``: the same with what was left open filled in.
     """
 
-    def init(self, problem: Any, backend: Backend, rng: np.random.Generator) -> State:
+    def init(self, problem: P, backend: Backend, rng: np.random.Generator) -> State:
         """The state before the first step."""
 
-    def advance(self, problem: Any, state: State, backend: Backend, budget: int) -> State:
+    def advance(self, problem: P, state: State, backend: Backend, budget: int) -> State:
         """The state after at most ``budget`` more rows; may change ``state`` in place."""
 
-    def iterate(self, problem: Any, state: State) -> Any:
+    def iterate(self, problem: P, state: State) -> Any:
         """What ``problem.certify`` understands; shares no memory with the state."""
 
-    def progress(self, problem: Any, state: State) -> Progress:
+    def progress(self, problem: P, state: State) -> Progress:
         """Rows visited so far and, if it is to be had for free, a guess of the gap."""
 
 
@@ -48,37 +51,39 @@ class Foreseen:
     """Relative to P₀."""
     max_passes: float
 
-    def allows_float32(self, problem: Any) -> bool:
+    def allows_float32(self, problem: LinearProblem) -> bool:
         """Whether w is wider than caches, and float32 exact enough for it."""
         return bool(problem.n_features >= _WIDE and self.tol >= _COARSE)
 
 
-def refusal_of(solver: Any, problem: Any) -> str:
+def refusal_of(solver: object, problem: object) -> str:
     """What the problem lacks for the solver to work; empty if nothing."""
     ask = getattr(solver, "refusal", None)
     return str(ask(problem)) if ask is not None else ""
 
 
-def tuned(solver: Any, problem: Any, foreseen: Foreseen) -> Any:
+def tuned(solver: Solver[Any, Any], problem: Problem[Any], foreseen: Foreseen) -> Solver[Any, Any]:
     """The solver with what was left open filled in for this problem."""
     tune = getattr(solver, "tuned", None)
-    return tune(problem, foreseen) if tune is not None else solver
+    found: Solver[Any, Any] = solver if tune is None else tune(problem, foreseen)
+    return found
 
 
-def warmed(solver: Any, warm: Any) -> Any:
+def warmed(solver: Solver[Any, Any], warm: Any) -> Solver[Any, Any]:
     """The solver, told where to start if it can be."""
     begin = getattr(solver, "warmed", None)
-    return begin(warm) if begin is not None and warm is not None else solver
+    found: Solver[Any, Any] = solver if begin is None or warm is None else begin(warm)
+    return found
 
 
-def refusal_of_others(problem: Any, kind: type) -> str:
+def refusal_of_others(problem: object, kind: type) -> str:
     """Why a solver for one kind of problems does not take this one; empty if it does."""
     if isinstance(problem, kind):
         return ""
     return f"it is for a {kind.__name__}, not for a {type(problem).__name__}"
 
 
-def refusal_of_balls(problem: Any) -> str:
+def refusal_of_balls(problem: LinearProblem) -> str:
     """Why a problem with a radius is not for methods that need w(α) to be linear in α."""
     if problem.radius == math.inf:
         return ""

@@ -94,12 +94,12 @@ class Aim:
     first: Any = None
 
 
-def solve(problem: Problem[Any], solver: Solver[Any], **aim: Any) -> Result:
+def solve(problem: Problem[Any], solver: Solver[Any, Any], **aim: Any) -> Result:
     """``run`` with the fields of ``Aim`` as keywords."""
     return run(problem, solver, Aim(**aim))
 
 
-def run(problem: Problem[Any], solver: Solver[Any], aim: Aim) -> Result:
+def run(problem: Problem[Any], solver: Solver[Any, Any], aim: Aim) -> Result:
     """Advance ``solver`` on ``problem`` until its certified gap is at most ``aim.gap``.
 
     Returns
@@ -136,7 +136,7 @@ class _Loop:
     """The moves of the loop: advance, decide whether to look, look."""
 
     problem: Problem[Any]
-    solver: Solver[Any]
+    solver: Solver[Any, Any]
     backend: Backend
     run: Checkpoint
     aim: Aim

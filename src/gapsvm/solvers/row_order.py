@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from gapsvm.backends import Backend
+from gapsvm.problems.linear import LinearProblem
 from gapsvm.rows.matrix import Rows
 
 _LONG_ROW = 64
@@ -22,7 +23,12 @@ _CHUNKS_AHEAD = 2
 
 
 def new_order(
-    problem: Any, order: Any, count: int, seed: Any, backend: Backend, streams: int | None = None
+    problem: LinearProblem,
+    order: Any,
+    count: int,
+    seed: Any,
+    backend: Backend,
+    streams: int | None = None,
 ) -> None:
     """Order the rows order[:count] anew, along so many streams; 0: at random.
 
@@ -59,7 +65,7 @@ def one_pass(rows: Rows, seed: int, backend: Backend) -> Any:
     return order
 
 
-def expect_rows(problem: Any, rows: Any) -> int:
+def expect_rows(problem: LinearProblem, rows: Any) -> int:
     """Have the first chunks that ``rows`` visits read from a mapped file; the rows they hold.
 
     Few chunks, however few rows of each are visited: what is read ahead must fit into memory.
@@ -75,12 +81,12 @@ def expect_rows(problem: Any, rows: Any) -> int:
     return int(starts[_CHUNKS_AHEAD]) if starts.size > _CHUNKS_AHEAD else len(rows)
 
 
-def read_in_chunks(problem: Any) -> bool:
+def read_in_chunks(problem: LinearProblem) -> bool:
     """Whether the rows lie in a file and are too many to be visited in any order."""
     return problem.rows.is_mapped and problem.n_rows > problem.rows_for(_CHUNK_VALUES)
 
 
-def _by_chunks(problem: Any, order: Any, count: int, seed: Any, backend: Backend) -> None:
+def _by_chunks(problem: LinearProblem, order: Any, count: int, seed: Any, backend: Backend) -> None:
     rows, size = np.sort(order[:count]), problem.rows_for(_CHUNK_VALUES)
     ends = np.searchsorted(rows, np.arange(0, problem.n_rows + size, size))
     chunks = np.arange(ends.size - 1, dtype=np.uint32)

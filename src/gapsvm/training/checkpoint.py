@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from gapsvm.io.tensors import TensorFileError, read_tensors, write_tensors
+from gapsvm.problems.base import Fingerprinted
 from gapsvm.registry.storable import STORABLE
 from gapsvm.solvers.trace import Checkpoint, Status
 
@@ -38,7 +39,7 @@ class CheckpointError(ValueError):
     """A file that is damaged, no checkpoint, or one of another problem."""
 
 
-def fingerprint(problem: Any, more: Sequence[Any] = ()) -> dict[str, Any]:
+def fingerprint(problem: Fingerprinted, more: Sequence[Any] = ()) -> dict[str, Any]:
     """What tells a problem from others, see ``problem.fingerprint``.
 
     ``more``: the labels of further problems that differ in nothing else, such as other classes
@@ -55,7 +56,7 @@ def save_checkpoint(
     path: str | os.PathLike[str],
     checkpoint: Checkpoint,
     problem_fingerprint: dict[str, Any],
-    solver: Any,
+    solver: object,
 ) -> None:
     """Write a checkpoint and the solver it belongs to; atomic, whenever the process may be killed.
 

@@ -11,9 +11,10 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from gapsvm.problems.base import Problem
 from gapsvm.registry import Registry, parsed
 from gapsvm.registry.annotations import hints_of
-from gapsvm.solvers.base import Foreseen, refusal_of, tuned
+from gapsvm.solvers.base import Foreseen, Solver, refusal_of, tuned
 from gapsvm.solvers.bundle.bundle import Bundle
 from gapsvm.solvers.bundle.proximal import ProximalBundle
 from gapsvm.solvers.frank_wolfe.solver import FrankWolfe
@@ -32,17 +33,19 @@ from gapsvm.solvers.working_set.solver import WorkingSet
 
 AUTO = "auto"
 """The name that leaves the choice to ``gapsvm.training.plan``."""
-METHODS: Registry[Any] = Registry("method")
+Method = str | Solver[Any, Any]
+"""A name, a spec or a solver."""
+METHODS: Registry[Solver[Any, Any]] = Registry("method")
 _START = ("alpha", "bias", "w", "start")
 """Where a solver begins is told by warm starts."""
 
 
-def is_solver(thing: Any) -> bool:
+def is_solver(thing: object) -> bool:
     """Whether it has what the loop asks of a solver."""
     return all(callable(getattr(thing, name, None)) for name in ("init", "advance", "iterate"))
 
 
-def _add(name: str, maker: Callable[..., Any], summary: str, **more: Any) -> None:
+def _add(name: str, maker: Callable[..., Solver[Any, Any]], summary: str, **more: Any) -> None:
     hidden = tuple(start for start in _START if start in inspect.signature(maker).parameters)
     METHODS.add(name, maker, summary, hidden=hidden, **more)
 
@@ -90,7 +93,7 @@ _add("frank-wolfe", FrankWolfe, "block-coordinate Frank-Wolfe, for structured pr
 _add("lbfgs", LBFGS, "quasi-Newton steps, for smooth structured problems")
 
 
-def solver_of(method: Any, problem: Any, foreseen: Foreseen) -> Any:
+def solver_of(method: Method, problem: Problem[Any], foreseen: Foreseen) -> Solver[Any, Any]:
     """The solver that a name or a spec stands for, tuned to a problem; a solver is itself.
 
     Raises
@@ -116,7 +119,7 @@ def solver_of(method: Any, problem: Any, foreseen: Foreseen) -> Any:
     return found
 
 
-def that_solve(problem: Any) -> list[str]:
+def that_solve(problem: Problem[Any]) -> list[str]:
     """The names of the methods that take a problem as they come."""
     foreseen = Foreseen(math.inf, 1.0)
     return [
@@ -126,7 +129,7 @@ def that_solve(problem: Any) -> list[str]:
     ]
 
 
-def radius_of(method: Any) -> float:
+def radius_of(method: Method) -> float:
     """The radius of the ball that a method keeps to, which is part of the problem it solves."""
     if isinstance(method, str) and method != AUTO:
         name, given = parsed(method, METHODS.kind)
@@ -136,7 +139,7 @@ def radius_of(method: Any) -> float:
     return method.radius if isinstance(method, Subgradient) else math.inf
 
 
-def name_of(method: Any) -> str:
+def name_of(method: Method) -> str:
     """What a report calls a method: a name without its parameters."""
     if isinstance(method, str):
         return method if method == AUTO else parsed(method, METHODS.kind)[0]

@@ -7,12 +7,15 @@ from dataclasses import dataclass, replace
 from functools import singledispatch
 from typing import Any
 
+from gapsvm.problems.base import Problem
 from gapsvm.problems.kernel import KernelProblem
 from gapsvm.problems.linear import LinearProblem
-from gapsvm.solvers.base import Foreseen, refusal_of, tuned, warmed
+from gapsvm.solvers.base import Foreseen, Solver, refusal_of, tuned, warmed
 from gapsvm.solvers.newton.normal_equations import are_narrow, step_nanoseconds
 from gapsvm.solvers.sdca.accelerated import AcceleratedSDCA
-from gapsvm.training.methods import AUTO, METHODS, name_of, radius_of, solver_of
+from gapsvm.solvers.working_set.newton import KernelNewton
+from gapsvm.solvers.working_set.solver import WorkingSet
+from gapsvm.training.methods import AUTO, METHODS, Method, name_of, radius_of, solver_of
 
 PRIMAL = "primal"
 """auto, among the methods that work on w: interior point for few features, else Pegasos."""
@@ -30,7 +33,7 @@ class Stage:
     """A solver and how long it may try before the next one does."""
 
     method: str
-    solver: Any
+    solver: Solver[Any, Any]
     max_passes: float = math.inf
     patience: float = math.inf
     """Passes that the next stage would take: give up when more than these are still to go."""
@@ -38,7 +41,9 @@ class Stage:
     """A tighter tolerance than the user's, where it costs nothing."""
 
 
-def plan(problem: Any, method: Any, foreseen: Foreseen, warm: Any = None) -> list[Stage]:
+def plan(
+    problem: Problem[Any], method: Method, foreseen: Foreseen, warm: Any = None
+) -> list[Stage]:
     """The solvers to run, in order, until one of them reaches the tolerance.
 
     A method that is named is the only one.  "auto" is what suits the problem: for a linear one see
@@ -51,13 +56,13 @@ def plan(problem: Any, method: Any, foreseen: Foreseen, warm: Any = None) -> lis
     return [Stage(name_of(method), solver)]
 
 
-def check_name(method: Any) -> None:
+def check_name(method: Method) -> None:
     """Raise a ValueError for a method that there is not, before anything else is looked at."""
     if isinstance(method, str) and method not in (AUTO, PRIMAL):
         METHODS.make(method)
 
 
-def check_radius(method: Any, problem: Any) -> None:
+def check_radius(method: Method, problem: Problem[Any]) -> None:
     """A radius is part of the problem; a method may repeat it, not change it."""
     asked, given = radius_of(method), getattr(problem, "radius", math.inf)
     if asked not in (math.inf, given):
@@ -67,7 +72,7 @@ def check_radius(method: Any, problem: Any) -> None:
 
 
 @singledispatch
-def by_itself(problem: Any, method: str, foreseen: Foreseen, warm: Any) -> list[Stage]:
+def by_itself(problem: Problem[Any], method: str, foreseen: Foreseen, warm: Any) -> list[Stage]:
     """What suits a problem of that kind."""
     chosen = getattr(problem, "default_method", None)
     if chosen is None:
@@ -111,14 +116,15 @@ def _of_linear(problem: LinearProblem, method: str, foreseen: Foreseen, warm: An
 def _of_kernels(problem: KernelProblem, method: str, foreseen: Foreseen, warm: Any) -> list[Stage]:
     """What suits the loss; problems of few rows are solved exactly."""
     stage = _stage(problem.default_method, problem, foreseen, warm)
-    return [replace(stage, tol=_EXACT)] if problem.n_rows <= stage.solver.whole else [stage]
+    whole = stage.solver.whole if isinstance(stage.solver, WorkingSet | KernelNewton) else 0
+    return [replace(stage, tol=_EXACT)] if problem.n_rows <= whole else [stage]
 
 
-def _stage(name: str, problem: Any, foreseen: Foreseen, warm: Any) -> Stage:
+def _stage(name: str, problem: Problem[Any], foreseen: Foreseen, warm: Any) -> Stage:
     return Stage(name, warmed(tuned(METHODS[name](), problem, foreseen), warm))
 
 
-def passes_worth(exact: Any, problem: LinearProblem) -> float:
+def passes_worth(exact: Solver[Any, Any], problem: LinearProblem) -> float:
     """Passes of SDCA that cost as much as an exact method; infinite where that is too large."""
     if not are_narrow(problem.rows):
         return math.inf

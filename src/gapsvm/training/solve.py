@@ -8,16 +8,17 @@ from typing import Any
 import numpy as np
 
 from gapsvm.backends import Backend
-from gapsvm.solvers.base import Foreseen, warmed
+from gapsvm.problems.base import Problem
+from gapsvm.solvers.base import Foreseen, Solver, warmed
 from gapsvm.solvers.loop import solve as run
 from gapsvm.solvers.trace import Result
-from gapsvm.training.methods import AUTO, is_solver, solver_of
+from gapsvm.training.methods import AUTO, solver_of
 from gapsvm.training.train import Options, train
 
 
 def solve(
-    problem: Any,
-    method: Any = AUTO,
+    problem: Problem[Any],
+    method: str | Solver[Any, Any] = AUTO,
     *,
     gap: float | None = None,
     tol: float = 1e-3,
@@ -64,7 +65,7 @@ def solve(
     if isinstance(method, str) and method == AUTO:
         return _by_itself(problem, gap, p0, max_passes, warm, backend, seed, limits)
     foreseen = Foreseen(gap / p0 if p0 > 0 else tol, max_passes)
-    solver = method if is_solver(method) else solver_of(method, problem, foreseen)
+    solver = solver_of(method, problem, foreseen)
     return run(
         problem,
         warmed(solver, warm),
@@ -90,6 +91,8 @@ def _by_itself(
     seed: Any,
     limits: dict[str, Any],
 ) -> Result:
+    if math.isnan(p0):
+        raise ValueError("a problem without primal_at_zero needs a method by name, not 'auto'")
     others = [name for name in limits if name not in (*_OF_A_PLAN, "cancelled")]
     if others:
         raise ValueError(f"{', '.join(others)}: name a method; 'auto' may run several")

@@ -9,11 +9,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from gapsvm.backends import Backend, get_backend
+from gapsvm.problems.base import Scaled
 from gapsvm.registry.storable import storable
 from gapsvm.solvers.base import Foreseen
 from gapsvm.solvers.loop import solve
 from gapsvm.solvers.trace import Callback, Checkpoint, Record, Result, Status
-from gapsvm.training.methods import AUTO
+from gapsvm.training.methods import AUTO, Method
 from gapsvm.training.plan import plan
 
 _NEXT_STAGE = (Status.MAX_PASSES, Status.TOO_SLOW, Status.STALLED, Status.DIVERGED)
@@ -41,7 +42,7 @@ class Options:
         For one problem; the same seed and threads give the same model.
     """
 
-    method: Any = AUTO
+    method: Method = AUTO
     tol: float = 1e-3
     max_passes: float = 1000
     time_limit: float | None = None
@@ -94,7 +95,7 @@ class Training:
 
 
 def train(
-    problem: Any,
+    problem: Scaled[Any],
     options: Options,
     *,
     warm: Any = None,

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from gapsvm.backends import Backend
+from gapsvm.problems.base import Regularised
 from gapsvm.problems.risk import Answer, refuse_contradiction
 from gapsvm.problems.risks import risk_of
 from gapsvm.registry.storable import storable
@@ -92,7 +93,7 @@ class Bundle:
         if not self.max_cuts >= 4:
             raise ValueError(f"max_cuts must be at least 4, got {self.max_cuts}")
 
-    def refusal(self, problem: Any) -> str:
+    def refusal(self, problem: object) -> str:
         """What the problem lacks; empty if nothing."""
         return risk_refusal(problem)
 
@@ -100,14 +101,16 @@ class Bundle:
         """The same, to begin at an iterate of the problem."""
         return replace(self, start=iterate)
 
-    def init(self, problem: Any, backend: Backend, rng: np.random.Generator) -> BundleState:
+    def init(
+        self, problem: Regularised[Any], backend: Backend, rng: np.random.Generator
+    ) -> BundleState:
         w = first_weights(problem, self.start, backend)
         state = BundleState(w, w)
         begin(state, problem, self.start, backend)
         return state
 
     def advance(
-        self, problem: Any, state: BundleState, backend: Backend, budget: int
+        self, problem: Regularised[Any], state: BundleState, backend: Backend, budget: int
     ) -> BundleState:
         risk = risk_of(problem)
         state.learn(risk.ask(state.w, backend), problem.lam)
@@ -116,14 +119,14 @@ class Bundle:
         state.w = -state.cuts.combined(state.alpha) / problem.lam
         return state
 
-    def iterate(self, problem: Any, state: BundleState) -> Any:
+    def iterate(self, problem: Regularised[Any], state: BundleState) -> Any:
         return read_off(problem, state)
 
-    def progress(self, problem: Any, state: BundleState) -> Progress:
+    def progress(self, problem: Regularised[Any], state: BundleState) -> Progress:
         return progress_of(problem, state)
 
 
-def risk_refusal(problem: Any) -> str:
+def risk_refusal(problem: object) -> str:
     """Why a problem shows no risk to a bundle method; empty if it does."""
     try:
         risk_of(problem)
@@ -132,13 +135,13 @@ def risk_refusal(problem: Any) -> str:
     return ""
 
 
-def first_weights(problem: Any, start: Any, backend: Backend) -> Any:
+def first_weights(problem: Regularised[Any], start: Any, backend: Backend) -> Any:
     """Zero, or those of a warm start."""
     risk = risk_of(problem)
     return np.zeros(risk.size) if start is None else risk.start(start, backend)
 
 
-def begin(state: BundleState, problem: Any, start: Any, backend: Backend) -> None:
+def begin(state: BundleState, problem: Regularised[Any], start: Any, backend: Backend) -> None:
     """What is known before the first evaluation: the floor, and what a warm start proves."""
     risk = risk_of(problem)
     if math.isfinite(risk.floor):
@@ -150,14 +153,14 @@ def begin(state: BundleState, problem: Any, start: Any, backend: Backend) -> Non
         state.bound(problem.lam)
 
 
-def read_off(problem: Any, state: BundleState) -> Any:
+def read_off(problem: Regularised[Any], state: BundleState) -> Any:
     """The best point so far, with the combination of cuts that proves the bound."""
     risk = risk_of(problem)
     cut = state.cuts.merged(risk, state.alpha) if len(state.cuts) else None
     return risk.iterate(state.best_w, state.best_bias, cut)
 
 
-def progress_of(problem: Any, state: BundleState) -> Progress:
+def progress_of(problem: Regularised[Any], state: BundleState) -> Progress:
     gap = state.best - state.lower
     return Progress(
         state.evaluations * problem.n_rows,

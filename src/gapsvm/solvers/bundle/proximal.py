@@ -17,6 +17,7 @@ from typing import Any, Literal
 import numpy as np
 
 from gapsvm.backends import Backend
+from gapsvm.problems.base import Regularised
 from gapsvm.problems.risks import risk_of
 from gapsvm.registry.storable import storable
 from gapsvm.solvers.bundle.bundle import PATIENCE, Bundle, BundleState, begin, first_weights
@@ -92,13 +93,17 @@ class ProximalBundle(Bundle):
         if not self.horizon >= 1:
             raise ValueError(f"horizon must be at least 1, got {self.horizon!r}")
 
-    def init(self, problem: Any, backend: Backend, rng: np.random.Generator) -> ProximalState:
+    def init(
+        self, problem: Regularised[Any], backend: Backend, rng: np.random.Generator
+    ) -> ProximalState:
         w = first_weights(problem, self.start, backend)
         state = ProximalState(w, w)
         begin(state, problem, self.start, backend)
         return state
 
-    def advance(self, problem: Any, state: Any, backend: Backend, budget: int) -> ProximalState:
+    def advance(
+        self, problem: Regularised[Any], state: Any, backend: Backend, budget: int
+    ) -> ProximalState:
         risk, lam = risk_of(problem), problem.lam
         answer = risk.ask(state.w, backend)
         state.learn(answer, lam)

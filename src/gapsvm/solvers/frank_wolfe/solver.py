@@ -86,7 +86,7 @@ class FrankWolfe:
         if self.batch != "auto" and not self.batch >= 1:
             raise ValueError(f"batch must be 'auto' or at least 1, got {self.batch!r}")
 
-    def refusal(self, problem: Any) -> str:
+    def refusal(self, problem: object) -> str:
         """What the problem lacks."""
         if isinstance(problem, StructuredProblem):
             return ""

@@ -183,9 +183,11 @@ class MiniBatchSDCA:
         if not counts and self.sigma2 is not None:
             raise ValueError(f"sigma2 is for rules 'safe' and 'aggressive', not {rule!r}")
 
-    def refusal(self, problem: Any) -> str:
+    def refusal(self, problem: object) -> str:
         """What the problem lacks for this solver to work; empty if nothing."""
-        found = refusal_of_others(problem, LinearProblem) or refusal_of_balls(problem)
+        if not isinstance(problem, LinearProblem):
+            return refusal_of_others(problem, LinearProblem)
+        found = refusal_of_balls(problem)
         if not found and self.batch_size != "auto" and self.batch_size > problem.n_rows:
             found = f"batch_size must be at most n = {problem.n_rows}, got {self.batch_size}"
         return found

@@ -70,14 +70,16 @@ class InteriorState(BestSoFar):
 class InteriorPoint:
     """Primal-dual interior point; 20–50 steps of O(n·nnz²) or O(n·d²), to 1e-12 and beyond."""
 
-    def refusal(self, problem: Any) -> str:
+    def refusal(self, problem: object) -> str:
         """What the problem lacks for this solver to work; empty if nothing."""
-        found = refusal_of_others(problem, LinearProblem) or refusal_of_balls(problem)
+        if not isinstance(problem, LinearProblem):
+            return refusal_of_others(problem, LinearProblem)
+        found = refusal_of_balls(problem)
         if not found and not isinstance(problem.loss.curve, FiveNumbers):
             found = f"there is no barrier for loss {problem.loss.name!r}; use Newton"
         return found
 
-    def tuned(self, problem: Any, foreseen: Foreseen) -> InteriorPoint | Newton:
+    def tuned(self, problem: object, foreseen: Foreseen) -> InteriorPoint | Newton:
         """For losses whose conjugate is its own barrier: Newton's method."""
         newton = Newton()
         return self if newton.refusal(problem) else newton

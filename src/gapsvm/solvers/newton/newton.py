@@ -60,9 +60,11 @@ class Newton:
     w: Any = None
     bias: float = 0.0
 
-    def refusal(self, problem: Any) -> str:
+    def refusal(self, problem: object) -> str:
         """What the problem lacks for this solver to work; empty if nothing."""
-        found = refusal_of_others(problem, LinearProblem) or refusal_of_balls(problem)
+        if not isinstance(problem, LinearProblem):
+            return refusal_of_others(problem, LinearProblem)
+        found = refusal_of_balls(problem)
         if not found and not isinstance(problem.loss.curve, Logit):
             found = f"it is for the logistic loss, not {problem.loss.name!r}; use InteriorPoint"
         return found

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from gapsvm.backends import Backend
+from gapsvm.problems.base import Smooth
 from gapsvm.problems.structured.likelihood import SmoothIterate
 from gapsvm.registry.storable import storable
 from gapsvm.solvers.trace import Progress
@@ -79,7 +80,7 @@ class LBFGS:
         if not self.memory >= 1:
             raise ValueError(f"memory must be at least 1, got {self.memory!r}")
 
-    def refusal(self, problem: Any) -> str:
+    def refusal(self, problem: object) -> str:
         """What the problem lacks."""
         if hasattr(problem, "value_and_gradient"):
             return ""
@@ -88,14 +89,16 @@ class LBFGS:
     def warmed(self, iterate: SmoothIterate) -> LBFGS:
         return replace(self, start=iterate.w)
 
-    def init(self, problem: Any, backend: Backend, rng: np.random.Generator) -> LBFGSState:
+    def init(self, problem: Smooth[Any], backend: Backend, rng: np.random.Generator) -> LBFGSState:
         w = np.zeros(problem.shape) if self.start is None else np.array(self.start, dtype=float)
         dtype = np.float32 if w.size >= _LARGE else np.float64
         changes = np.zeros((2 * self.memory, w.size), dtype=dtype)
         products = np.zeros((2 * self.memory, 2 * self.memory))
         return LBFGSState(w, math.inf, None, changes, products, [])
 
-    def advance(self, problem: Any, state: LBFGSState, backend: Backend, budget: int) -> LBFGSState:
+    def advance(
+        self, problem: Smooth[Any], state: LBFGSState, backend: Backend, budget: int
+    ) -> LBFGSState:
         if state.gradient is None:
             value, gradient = problem.value_and_gradient(state.w, backend)
             self._move(problem, state, state.w, value, gradient, backend)
@@ -125,7 +128,12 @@ class LBFGS:
 
     @staticmethod
     def _move(
-        problem: Any, state: LBFGSState, w: Any, value: float, gradient: Any, backend: Backend
+        problem: Smooth[Any],
+        state: LBFGSState,
+        w: Any,
+        value: float,
+        gradient: Any,
+        backend: Backend,
     ) -> None:
         state.w, state.value, state.gradient = w, value, gradient
         if math.isfinite(value):
@@ -168,10 +176,10 @@ class LBFGS:
         _in_parts(combine, pull, backend)
         return out.reshape(state.w.shape)
 
-    def iterate(self, problem: Any, state: LBFGSState) -> SmoothIterate:
+    def iterate(self, problem: Smooth[Any], state: LBFGSState) -> SmoothIterate:
         return SmoothIterate(state.w.copy(), state.lower)
 
-    def progress(self, problem: Any, state: LBFGSState) -> Progress:
+    def progress(self, problem: Smooth[Any], state: LBFGSState) -> Progress:
         return Progress(state.rows_visited, state.value - state.lower, state.exhausted)
 
 
@@ -212,7 +220,7 @@ def _two_loops(products: Any, with_pull: Any) -> tuple[float, Any]:
     return of_pull, share
 
 
-def _lower(problem: Any, value: float, gradient: Any) -> float:
+def _lower(problem: Smooth[Any], value: float, gradient: Any) -> float:
     return value - float(np.vdot(gradient, gradient)) / (2.0 * problem.lam)
 
 

@@ -96,9 +96,11 @@ class AcceleratedSDCA:
         if not self.inexactness > 0:
             raise ValueError(f"inexactness must be positive, got {self.inexactness!r}")
 
-    def refusal(self, problem: Any) -> str:
+    def refusal(self, problem: object) -> str:
         """What the problem lacks for this solver to work; empty if nothing."""
-        return refusal_of_others(problem, LinearProblem) or refusal_of_balls(problem)
+        if not isinstance(problem, LinearProblem):
+            return refusal_of_others(problem, LinearProblem)
+        return refusal_of_balls(problem)
 
     def warmed(self, iterate: Iterate) -> AcceleratedSDCA:
         """The same, to begin at an α."""

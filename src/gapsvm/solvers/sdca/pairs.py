@@ -35,7 +35,7 @@ class PairSDCA:
 
     inner: SDCA = field(default_factory=SDCA)
 
-    def refusal(self, problem: Any) -> str:
+    def refusal(self, problem: object) -> str:
         """What the problem lacks; empty if nothing."""
         if not isinstance(problem, RankingProblem):
             return f"PairSDCA is for a RankingProblem, not {type(problem).__name__}"

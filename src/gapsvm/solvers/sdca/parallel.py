@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gapsvm.backends import Backend
+from gapsvm.problems.linear import LinearProblem
 from gapsvm.types.tables import ALPHA
 
 ROUNDS = 16
@@ -58,20 +59,25 @@ class Found(NamedTuple):
     """Σ |c_i|·(Fenchel gap of row i when visited)."""
 
 
-def worth_threads(problem: Any, backend: Backend, active: int) -> bool:
+def worth_threads(problem: LinearProblem, backend: Backend, active: int) -> bool:
     """Whether a pass over so many rows is long enough, and w narrow enough, for several."""
     values = problem.rows.n_stored * active // max(problem.n_rows, 1)
     sums = ROUNDS * backend.threads * problem.n_features
     return backend.threads > 1 and values >= max(_PASS_VALUES, _VALUES_PER_SUM * sums)
 
 
-def round_size(problem: Any) -> int:
+def round_size(problem: LinearProblem) -> int:
     """Rows between two sums."""
     return int(-(-problem.n_rows // ROUNDS))
 
 
 def steps_one_by_one(
-    problem: Any, given: Ascent, backend: Backend, start: int, stop: int, sigma: float = 1.0
+    problem: LinearProblem,
+    given: Ascent,
+    backend: Backend,
+    start: int,
+    stop: int,
+    sigma: float = 1.0,
 ) -> Found:
     """The rows order[start:stop] on one thread."""
     return Found(
@@ -83,7 +89,7 @@ def steps_one_by_one(
 
 
 def steps_at_once(
-    problem: Any, given: Ascent, backend: Backend, start: int, stop: int, overlap: float
+    problem: LinearProblem, given: Ascent, backend: Backend, start: int, stop: int, overlap: float
 ) -> tuple[Found, float]:
     """The rows order[start:stop] on all threads, round after round; and ρ of late."""
     threads, size, order = backend.threads, round_size(problem), given.order
@@ -102,7 +108,9 @@ def steps_at_once(
     return Found(kept, bias, worst, gap), overlap
 
 
-def measured_overlap(problem: Any, given: Ascent, backend: Backend, start: int, stop: int) -> float:
+def measured_overlap(
+    problem: LinearProblem, given: Ascent, backend: Backend, start: int, stop: int
+) -> float:
     """ρ of a round from order[start] on, whose steps are taken back."""
     rows = slice(start, min(start + round_size(problem), stop))
     order, w = given.order[rows].copy(), given.w.copy()
@@ -113,7 +121,7 @@ def measured_overlap(problem: Any, given: Ascent, backend: Backend, start: int, 
 
 
 def _a_round(
-    problem: Any,
+    problem: LinearProblem,
     given: Ascent,
     backend: Backend,
     parts: Sequence[tuple[int, int]],

@@ -169,17 +169,19 @@ class SDCA:
     parallel: bool = True
     subspace_steps: bool = True
 
-    def refusal(self, problem: Any) -> str:
+    def refusal(self, problem: object) -> str:
         """What the problem lacks for this solver to work; empty if nothing."""
-        return refusal_of_others(problem, LinearProblem) or refusal_of_balls(problem)
+        if not isinstance(problem, LinearProblem):
+            return refusal_of_others(problem, LinearProblem)
+        return refusal_of_balls(problem)
 
     def warmed(self, iterate: Iterate) -> SDCA:
         """The same, to begin at an α."""
         return replace(self, alpha=iterate.alpha, bias=iterate.bias)
 
-    def tuned(self, problem: Any, foreseen: Foreseen) -> SDCA:
+    def tuned(self, problem: object, foreseen: Foreseen) -> SDCA:
         """No screening where no α is ever held at a bound; w in float32 where that will do."""
-        if self.refusal(problem):
+        if not isinstance(problem, LinearProblem):
             return self
         curve = problem.loss.curve
         held = not (curve.is_free(curve.lo) and curve.is_free(curve.hi))

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from gapsvm.backends import Backend
+from gapsvm.problems.linear import LinearProblem
 from gapsvm.solvers.sdca.parallel import Ascent
 from gapsvm.types.steps import LastMoves
 from gapsvm.types.tables import ALPHA
@@ -32,14 +33,14 @@ _EXACT = 500
 """w must have moved by so many times its rounding error."""
 
 
-def rows_to_wait(problem: Any, screenings: int, passes: int, active: int) -> int:
+def rows_to_wait(problem: LinearProblem, screenings: int, passes: int, active: int) -> int:
     """Rows to visit before steps may begin; ``passes`` are those since the last screening."""
     if screenings < _SCREENINGS_BEFORE:
         return int(problem.n_rows)
     return max(0, _PASSES_BEFORE - passes) * active
 
 
-def period(problem: Any) -> int:
+def period(problem: LinearProblem) -> int:
     """Rows to visit between two steps."""
     return max(_FEWEST_ROWS, int(_VALUES_PER_WEIGHT * problem.n_features / _a_row(problem)))
 
@@ -52,7 +53,7 @@ def begin(table: Any, rows: Any, w: Any) -> LastMoves:
 
 
 def take_step(
-    problem: Any,
+    problem: LinearProblem,
     given: Ascent,
     backend: Backend,
     last: LastMoves,
@@ -69,6 +70,6 @@ def take_step(
     )
 
 
-def _a_row(problem: Any) -> float:
+def _a_row(problem: LinearProblem) -> float:
     """Stored values of a row."""
     return max(1.0, problem.rows.n_stored / problem.n_rows)

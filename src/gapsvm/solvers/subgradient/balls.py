@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from gapsvm.losses.base import Curve
 from gapsvm.problems.linear import LinearProblem
+from gapsvm.problems.multiclass import MulticlassProblem
 
 
 def ball_radius(lam: float, at_zero: float) -> float:
@@ -44,6 +44,6 @@ def stiffness_of(curve: Curve, heaviest: float, square: float) -> float:
     return heaviest * square * curve.slope_within(1.0, 0.0)
 
 
-def heaviest_of(problem: Any) -> float:
+def heaviest_of(problem: LinearProblem | MulticlassProblem) -> float:
     """The largest s_i, where their mean is 1."""
     return float(problem.weight.max()) * problem.n_rows / problem.total_weight

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any, Literal, get_args
 
 from gapsvm.backends import Backend
+from gapsvm.problems.base import Regularised
 from gapsvm.problems.limits import check_square
 from gapsvm.solvers.subgradient.averages import Average, AverageName, average_of
 from gapsvm.solvers.subgradient.rules import (
@@ -111,28 +112,28 @@ class SubgradientParameters:
 
     # -- what a problem makes of the parameters ----------------------------------------------------
 
-    def ball_of_minimum(self, problem: Any) -> float:
+    def ball_of_minimum(self, problem: Regularised[Any]) -> float:
         """A bound on ‖w*‖, of the problem's own ball if it has one."""
         steps = steps_of(problem)
         return min(steps.ball_of_minimum, steps.radius)
 
-    def ball(self, problem: Any) -> float:
+    def ball(self, problem: Regularised[Any]) -> float:
         """The radius within which slopes are bounded and rules count on the iterates."""
         if self.projection is not True and self.projection > 0:
             return min(float(self.projection), steps_of(problem).radius)
         return self.ball_of_minimum(problem)
 
-    def projection_radius(self, problem: Any) -> float:
+    def projection_radius(self, problem: Regularised[Any]) -> float:
         """Of the ball that iterates are projected onto; infinite for none."""
         confined = steps_of(problem).radius < math.inf
         always = confined or isinstance(self.rule_object, OptimisticRule)  # it projects as printed
         return self.ball(problem) if self.projection or always else math.inf
 
-    def longest_pull(self, problem: Any) -> float:
+    def longest_pull(self, problem: Regularised[Any]) -> float:
         """The longest subgradient of a row's loss within the ball."""
         return steps_of(problem).longest_pull(self.ball(problem))
 
-    def scale(self, problem: Any, R: float) -> Scale:
+    def scale(self, problem: Regularised[Any], R: float) -> Scale:
         """λ, R, and G: the longest row times the largest slope in the ball, plus λ·(its radius)."""
         G = self.longest_pull(problem) + problem.lam * self.ball(problem)
         horizon = self.horizon or max(1, _PASSES_FORESEEN * problem.n_rows // self.batch_size)
@@ -140,7 +141,7 @@ class SubgradientParameters:
 
     def rates(
         self,
-        problem: Any,
+        problem: Regularised[Any],
         scale: Scale,
         first: int,
         count: int,

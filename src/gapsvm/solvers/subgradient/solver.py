@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from gapsvm.backends import Backend
+from gapsvm.problems.base import Regularised
 from gapsvm.problems.linear import LinearProblem
 from gapsvm.registry.storable import storable
 from gapsvm.solvers.base import Foreseen
@@ -103,17 +104,18 @@ class Subgradient(SubgradientParameters):
         loss of each batch, of two rows at least (docs/bias.md; ``OuterBias`` is a third way).
     """
 
-    def refusal(self, problem: Any) -> str:
+    def refusal(self, problem: object) -> str:
         """What the problem lacks for this solver to work; empty if nothing."""
         try:
             steps = steps_of(problem)
         except TypeError as error:
             return str(error)
+        n, lam = steps.problem.n_rows, steps.problem.lam
         if self.radius not in (math.inf, steps.radius):
             return f"its radius is {self.radius:g}, the problem's {steps.radius:g}"
-        if not 1 <= self.batch_size <= problem.n_rows:
-            return f"batch_size must be between 1 and n = {problem.n_rows}, got {self.batch_size}"
-        if problem.lam == 0 and needs_lam(self.rule_object):
+        if not 1 <= self.batch_size <= n:
+            return f"batch_size must be between 1 and n = {n}, got {self.batch_size}"
+        if lam == 0 and needs_lam(self.rule_object):
             others = [name for name, entry in STEP_RULES.items() if not needs_lam(entry.maker)]
             return (
                 f"step rule {self.step_rule!r} divides by lam, which is 0; choose one of "
@@ -121,7 +123,7 @@ class Subgradient(SubgradientParameters):
             )
         return steps.refusal(self) or STOPS[self.stop].refusal(self, problem)
 
-    def tuned(self, problem: Any, foreseen: Foreseen) -> Subgradient:
+    def tuned(self, problem: Regularised[Any], foreseen: Foreseen) -> Subgradient:
         """The horizon that is foreseen, the average that suits the problem, and float32 for w."""
         try:
             usual = getattr(steps_of(problem), "usual_average", None)
@@ -134,7 +136,9 @@ class Subgradient(SubgradientParameters):
             self, horizon=horizon, average=self.average or usual, single=self.single or wide
         )
 
-    def init(self, problem: Any, backend: Backend, rng: np.random.Generator) -> SubgradientState:
+    def init(
+        self, problem: Regularised[Any], backend: Backend, rng: np.random.Generator
+    ) -> SubgradientState:
         steps, average = steps_of(problem), self.average_object
         guessed = isinstance(self.rule_object, OptimisticRule)
         seed = rng.integers(0, 2**64, size=1, dtype=np.uint64)
@@ -154,7 +158,7 @@ class Subgradient(SubgradientParameters):
         return state
 
     def advance(
-        self, problem: Any, state: SubgradientState, backend: Backend, budget: int
+        self, problem: Regularised[Any], state: SubgradientState, backend: Backend, budget: int
     ) -> SubgradientState:
         left, stop = max(1, budget // self.batch_size), state.stop
         chunk = max(1, _CHUNK_INDICES // self.batch_size)
@@ -231,10 +235,10 @@ class Subgradient(SubgradientParameters):
 
     # -- what comes out ----------------------------------------------------------------------------
 
-    def iterate(self, problem: Any, state: SubgradientState) -> Any:
+    def iterate(self, problem: Regularised[Any], state: SubgradientState) -> Any:
         return steps_of(problem).iterate(self.output(state), state.table)
 
-    def progress(self, problem: Any, state: SubgradientState) -> Progress:
+    def progress(self, problem: Regularised[Any], state: SubgradientState) -> Progress:
         stop = state.stop
         return Progress(state.rows_visited, promised=stop.promised, settled=stop.settled)
 

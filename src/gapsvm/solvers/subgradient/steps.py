@@ -74,7 +74,7 @@ class Steps(Protocol):
 
 
 @singledispatch
-def steps_of(problem: Any) -> Steps:
+def steps_of(problem: object) -> Steps:
     """The steps of a problem of this kind."""
     raise TypeError(
         f"there are no subgradient steps for a problem of type {type(problem).__name__}; register "

@@ -76,7 +76,7 @@ class KernelNewton:
     single: bool = True
     alpha: Any = None
 
-    def refusal(self, problem: Any) -> str:
+    def refusal(self, problem: object) -> str:
         """What the problem lacks."""
         if not isinstance(problem, KernelProblem):
             return "it is no KernelProblem"

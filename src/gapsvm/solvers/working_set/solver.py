@@ -99,7 +99,7 @@ class WorkingSet:
     alpha: Any = None
     aim: float | None = None
 
-    def refusal(self, problem: Any) -> str:
+    def refusal(self, problem: object) -> str:
         """What the problem lacks."""
         if not isinstance(problem, KernelProblem):
             return "it is no KernelProblem"
