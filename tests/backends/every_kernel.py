@@ -43,6 +43,7 @@ from gapsvm.kernels.rows import FeatureRows
 from gapsvm.losses.registry import get_loss
 from gapsvm.problems.kernel import KernelProblem
 from gapsvm.problems.multiclass import MulticlassProblem
+from gapsvm.rows import folding
 from gapsvm.rows.matrix import as_rows
 from gapsvm.solvers.working_set.solver import WorkingSet
 from gapsvm.types.mercer import ChiSquared, Gaussian, Laplacian, Sigmoid
@@ -114,6 +115,14 @@ def ranking(X: Any) -> None:
     solve(problem, Bundle(), gap=0.0, max_passes=3)
 
 
+def folds(X: Any) -> None:
+    rng, cpu = np.random.default_rng(0), get_backend("cpu")
+    scores = folding.scores_of(rng.normal(size=len(folding.feature_names())))
+    codes = folding.encoded("".join(rng.choice(list("ACGU"), 120)), "sequence")
+    found = folding.fold(codes, scores, cpu)
+    folding.structure_features(codes, found.partners, cpu)
+
+
 JOBS = {
     "sdca": lambda X: solved(X, SDCA(), passes=60, lam=1e-2),
     "streams": lambda X: solved(X, SDCA(streams=2)),
@@ -126,6 +135,7 @@ JOBS = {
     "online": lambda X: OnlineSVC(lam=1e-2).partial_fit(X, Y, classes=[-1, 1]),
     "chains": chains,
     "classes": several_classes,
+    "folds": folds,
     "machine": machine,
     "machine of few values": lambda X: machine(sp.csr_matrix(DENSE * (DENSE > 2))),
     "pulls": pulls,

@@ -17,6 +17,7 @@ from gapsvm.backends.numba.evaluate import (
     normal_product,
     sq_norms,
 )
+from gapsvm.backends.numba.folding import fold
 from gapsvm.backends.numba.interior import (
     barrier_aims,
     barrier_direction,
@@ -36,6 +37,7 @@ from gapsvm.backends.numba.progressive import progressive_steps
 from gapsvm.backends.numba.ranking import pair_hinge
 from gapsvm.backends.numba.sampling import draw_multisets, draw_subsets, interleave, shuffle
 from gapsvm.backends.numba.sdca import screen, sdca_passes, sdca_steps
+from gapsvm.backends.numba.structures import structure_counts
 from gapsvm.backends.numba.subgradient import balance, subgradient_steps
 from gapsvm.backends.numba.subspace import subspace_step
 
@@ -62,6 +64,7 @@ __all__ = [
     "draw_subsets",
     "empty",
     "evaluate",
+    "fold",
     "interleave",
     "kernel_block",
     "margins",
@@ -82,6 +85,7 @@ __all__ = [
     "shuffle",
     "single_steps",
     "sq_norms",
+    "structure_counts",
     "subgradient_steps",
     "subspace_step",
     "zeros",

@@ -17,6 +17,7 @@ from gapsvm.backends.reference.evaluate import (
     normal_product,
     sq_norms,
 )
+from gapsvm.backends.reference.folding import fold
 from gapsvm.backends.reference.interior import (
     barrier_aims,
     barrier_direction,
@@ -36,6 +37,7 @@ from gapsvm.backends.reference.progressive import progressive_steps
 from gapsvm.backends.reference.ranking import pair_hinge
 from gapsvm.backends.reference.sampling import draw_multisets, draw_subsets, interleave, shuffle
 from gapsvm.backends.reference.sdca import screen, sdca_passes, sdca_steps
+from gapsvm.backends.reference.structures import structure_counts
 from gapsvm.backends.reference.subgradient import balance, subgradient_steps
 from gapsvm.backends.reference.subspace import subspace_step
 
@@ -62,6 +64,7 @@ __all__ = [
     "draw_subsets",
     "empty",
     "evaluate",
+    "fold",
     "interleave",
     "kernel_block",
     "margins",
@@ -82,6 +85,7 @@ __all__ = [
     "shuffle",
     "single_steps",
     "sq_norms",
+    "structure_counts",
     "subgradient_steps",
     "subspace_step",
     "zeros",
