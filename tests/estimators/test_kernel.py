@@ -173,6 +173,27 @@ def test_an_indefinite_kernel_is_told():
         assert fitted.converged_
 
 
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("C", [1.0, 1e8, 1e150])
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "logistic"])
+def test_an_indefinite_kernel_has_no_gap_below_zero_and_every_fit_ends(loss, C):
+    """Without limits: squares of such a kernel have no maximum of the dual."""
+    fitted = SVC(kernel="sigmoid", loss=loss, C=C).fit(X, LABELS)
+    assert fitted.gap_is_bound_ is False
+    assert fitted.dual_gap_ >= -1e-12 * (1 + abs(fitted.primal_objective_))
+    assert fitted.status_ in ("CONVERGED", "STALLED")
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "logistic"])
+@pytest.mark.parametrize(("C", "size"), [(1e150, 1), (1, 1e8), (1, 1e30)])
+def test_values_far_from_the_size_of_C_end_a_fit(loss, C, size):
+    """A linear kernel of rows that nobody scaled: without limits LIBSVM never returns."""
+    fitted = SVC(kernel="linear", loss=loss, C=C).fit(size * X, LABELS)
+    assert 0 <= fitted.dual_gap_ <= 1
+    assert np.isfinite(fitted.coef_).all()
+
+
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "smoothed_hinge", "logistic"])
 def test_certificates_hold_for_every_problem(loss):
     solver = KernelNewton(block_size=32, whole=0) if loss == "logistic" else BLOCKS

@@ -10,7 +10,7 @@ import pytest
 import scipy.sparse as sp
 from scipy.special import logsumexp
 
-from gapsvm import LBFGS, ChainLikelihood, LinearProblem, get_loss, solve
+from gapsvm import LBFGS, ChainLikelihood, LinearProblem, Subgradient, get_loss, solve
 from gapsvm.backends import get_backend
 from gapsvm.problems.structured.likelihood import SmoothIterate
 
@@ -64,6 +64,26 @@ def test_value_gradient_and_lower_bound(name):
     certificate = p.certify(SmoothIterate(w), CPU)
     assert certificate.dual == pytest.approx(entropy - 0.5 * p.lam * moved @ moved, rel=1e-9)
     assert p.primal_at_zero == pytest.approx(p.value_and_gradient(0 * w, CPU)[0])
+
+
+@every
+@pytest.mark.parametrize("size", [1e2, 1e6, 1e9, 1e12, 1e155])
+def test_rounding_at_long_weights_proves_nothing(name, size):
+    """There D is the difference of numbers a thousand million times as large, or infinite."""
+    p = variant(name, 1e-3)
+    best = solve(p, LBFGS(), gap=1e-10, max_passes=2000).certificate.primal
+    for seed in range(5):
+        w = size * np.random.default_rng(seed).normal(size=p.shape)
+        assert p.certify(SmoothIterate(w), CPU).dual <= best
+
+
+def test_a_heavy_sequence_has_an_honest_gap():
+    """Steps on its behalf are long, and all of the lower bound there may be rounding."""
+    X, starts, y = chains.tiny(10)
+    s = np.r_[1e12, np.full(len(starts) - 2, 1e-3)]
+    p = ChainLikelihood(X, starts, y, 3, 1.0 / s.sum(), sample_weight=s)
+    result = solve(p, Subgradient(), gap=1e-3, max_passes=30)
+    assert 0 <= result.gap <= p.primal_at_zero
 
 
 @every

@@ -52,6 +52,12 @@ class Smooth(Regularised[Point], Protocol[Point]):
     def value_and_gradient(self, w: Any, backend: Backend) -> tuple[float, Any]:
         """P(w) and ∇P(w)."""
 
+    def lower_bound(self, w: Any, value: float, gradient: Any) -> float:
+        """P(w) − ‖∇P(w)‖²/(2λ), less what rounding may have added; −∞ where that is not finite."""
+
+    def rounding(self, w: Any, value: float, gradient: Any, distance: float) -> float:
+        """By how much P(w) + ⟨∇P(w), v − w⟩ may be too high, v so far from w, as it is computed."""
+
 
 class Fingerprinted(Protocol):
     """A problem whose fits can be saved and resumed."""

@@ -167,7 +167,10 @@ class KernelProblem(RowLosses):
         return Certificate(self.primal_at_zero, 0.0, zero)
 
     def joined(self, primal: Certificate, dual: Certificate) -> Certificate:
-        """(f, b) of one and α of the other."""
+        """(f, b) of one and α of the other; where K is not known to be definite their difference
+        says nothing, and it is the better of the two as they are."""
+        if primal is not dual and not self.is_definite:
+            return min(primal, dual, key=lambda certificate: certificate.gap)
         f, b = self.coef_of(primal.solution), primal.solution.bias
         point = KernelIterate(dual.solution.alpha, b, f)
         return Certificate(primal.primal, dual.dual, point)

@@ -26,6 +26,10 @@ from gapsvm.registry.storable import storable
 from gapsvm.rows.chains import combination
 
 
+_ULPS = 4 * float(np.finfo(np.float64).eps)
+"""By how much a sum of numbers may be off, as a share of their sizes."""
+
+
 @storable
 @dataclass(frozen=True)
 class SmoothIterate:
@@ -123,10 +127,34 @@ class ChainLikelihood(LabelledChains):
         primal, gradient = self.value_and_gradient(w, backend)
         dual = -math.inf
         if math.isfinite(primal):
-            dual = max(
-                primal - float(np.vdot(gradient, gradient)) / (2.0 * self.lam), iterate.lower
-            )
+            dual = max(self.lower_bound(w, primal, gradient), iterate.lower)
         return Certificate(primal, dual, SmoothIterate(w, dual))
+
+    def lower_bound(self, w: Any, value: float, gradient: Any) -> float:
+        """D at the marginals of w, from P(w) and ∇P(w), less what rounding may have added."""
+        move = float(np.linalg.norm(gradient)) / self.lam
+        bound = value - 0.5 * self.lam * move * move
+        bound -= self.rounding(w, value, gradient, move)
+        return -math.inf if math.isnan(bound) else bound
+
+    def rounding(self, w: Any, value: float, gradient: Any, distance: float) -> float:
+        """By how much P(w) + ⟨∇P(w), v − w⟩ may be too high, v so far from w.
+
+        P is a difference of numbers as large as scores, and a marginal errs by as many units of its
+        last place as the scores it is the exponential of have: where w is long, as it may be far
+        from the optimum, that is more than all of D.
+        """
+        length, slope = float(np.linalg.norm(w)), float(np.linalg.norm(gradient))
+        longest, typical = float(self._reach.max(initial=0.0)), float(self.mean_weight @ self._reach)
+        sizes = abs(value) + self.lam * length * length + slope * distance + length * typical
+        ulps = length * longest + self.chains.longest + self.weights.n_labels
+        return _ULPS * (sizes + distance * typical * ulps)
+
+    @cached_property
+    def _reach(self) -> Any:
+        """Of each chain: no labelling scores more than ‖w‖ times this."""
+        norms = np.sqrt(self.rows.sq_norms) * (2.0 if self.weights.paired else 1.0) + 1.0
+        return np.add.reduceat(norms, self.chains.firsts) if len(self.chains) else np.zeros(0)
 
     def fingerprint(self) -> dict[str, Any]:
         return {

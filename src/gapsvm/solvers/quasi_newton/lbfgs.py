@@ -82,9 +82,9 @@ class LBFGS:
 
     def refusal(self, problem: object) -> str:
         """What the problem lacks."""
-        if hasattr(problem, "value_and_gradient"):
+        if hasattr(problem, "value_and_gradient") and hasattr(problem, "lower_bound"):
             return ""
-        return "it needs a smooth problem, one with value_and_gradient"
+        return "it needs a smooth problem, one with value_and_gradient and lower_bound"
 
     def warmed(self, iterate: SmoothIterate) -> LBFGS:
         return replace(self, start=iterate.w)
@@ -137,8 +137,8 @@ class LBFGS:
     ) -> None:
         state.w, state.value, state.gradient = w, value, gradient
         if math.isfinite(value):
-            state.lower = max(state.lower, _lower(problem, value, gradient))
-            _tighten(state, problem.lam, backend)
+            state.lower = max(state.lower, problem.lower_bound(w, value, gradient))
+            _tighten(problem, state, backend)
 
     def _remember(self, state: LBFGSState, move: Any, turn: Any, backend: Backend) -> None:
         """Keep a change in the place of the oldest one, and its products with the others."""
@@ -220,14 +220,16 @@ def _two_loops(products: Any, with_pull: Any) -> tuple[float, Any]:
     return of_pull, share
 
 
-def _lower(problem: Smooth[Any], value: float, gradient: Any) -> float:
-    return value - float(np.vdot(gradient, gradient)) / (2.0 * problem.lam)
+def _tighten(problem: Smooth[Any], state: LBFGSState, backend: Backend) -> None:
+    """Combine the cut at w with the one that is kept so that b − ‖a‖²/(2λ) is largest.
 
-
-def _tighten(state: LBFGSState, lam: float, backend: Backend) -> None:
-    """Combine the cut at w with the one that is kept so that b − ‖a‖²/(2λ) is largest."""
-    w, pull = state.w.ravel(), state.gradient.ravel()
-    offset = state.value + 0.5 * lam * float(w @ w) - float(pull @ w)
+    It is for the minimum of the model, whose norm is √(2P₀/λ) at most where it proves anything.
+    """
+    w, pull, lam = state.w.ravel(), state.gradient.ravel(), problem.lam
+    square = float(w @ w)
+    far = math.sqrt(square) + math.sqrt(2.0 * problem.primal_at_zero / lam)
+    offset = state.value + 0.5 * lam * square - float(pull @ w)
+    offset -= problem.rounding(state.w, state.value, state.gradient, far)
     if state.slope is None:
         state.slope, state.offset = pull - lam * w, offset
         return

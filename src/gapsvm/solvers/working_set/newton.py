@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from gapsvm.backends import Backend
 from gapsvm.problems.kernel import KernelIterate, KernelProblem
@@ -35,6 +35,8 @@ _SINGLE = 2e-7
 """Errors of margins below this times Σ|v| are what values of K in float32 do not tell."""
 _DONE = 1e-14
 """A whole problem is solved when a step lowers it by this share, ..."""
+_ULPS = 1e-15
+"""Rounding of a sum, as a share of it."""
 _SHARE = 1e-3
 """... a block when a step lowers it by this share of what all have."""
 
@@ -225,9 +227,7 @@ def _direction(block: _Block, v: Any, g: Any, b: float) -> tuple[Any, float]:
     """Newton's step in v and in b."""
     aim, D = block.target(g, b)
     root = np.sqrt(D)
-    B = root[:, None] * block.K * root
-    B[np.diag_indices_from(B)] += 1.0
-    factor = cho_factor(B, lower=True, overwrite_a=True, check_finite=False)
+    factor = _factor(root[:, None] * block.K * root)
 
     def applied(x: Any) -> Any:
         return x - root * cho_solve(factor, root * (block.K @ x), check_finite=False)
@@ -241,6 +241,19 @@ def _direction(block: _Block, v: Any, g: Any, b: float) -> tuple[Any, float]:
         return dv, 0.0
     db = float(dv.sum() + v.sum() + block.mass) / total
     return dv - db * across, db
+
+
+def _factor(M: Any) -> Any:
+    """I + M as Cholesky has it: the 1 gives way to what rounding, or a K that is not definite, takes
+    below 0."""
+    ridge = 1.0
+    while True:
+        B = M.copy()
+        B[np.diag_indices_from(B)] += ridge
+        try:
+            return cho_factor(B, lower=True, overwrite_a=True, check_finite=False)
+        except LinAlgError:
+            ridge = max(100.0 * ridge, _ULPS * float(np.abs(M.diagonal()).sum()))
 
 
 def _made_feasible(block: _Block, g: Any, b: float) -> Any:

@@ -39,6 +39,8 @@ _SHRINK_EVERY = 4
 """Rounds between two looks for rows to leave out, ..."""
 _WORTH_IT = 0.9
 """... which are left out when so many at most would stay, as a share."""
+_STALE, _FALL = 200, 1e-3
+"""After so many rounds in which the best gap fell by less than this share a fit is given up."""
 _EARLY = 1e-2
 """Violations from which on the face that the rows stand on is tried as the optimal one."""
 
@@ -63,6 +65,10 @@ class WorkingSetState:
     """Rounds without a step."""
     face: int = 0
     """How many rows were free when their face was last tried."""
+    primal: float = math.inf
+    """The least value of P that any round found."""
+    left: float = math.inf
+    """The gap to it when progress was last looked at."""
     exhausted: bool = False
     active: Any = None
     """The rows that take part, in order; None: all.  The pull of others is out of date."""
@@ -167,7 +173,26 @@ class WorkingSet:
             self._try_face(problem, state)
         self._mind_rows(problem, state)
         self._mind_precision(problem, state)
+        self._mind_progress(problem, state)
         return state
+
+    @staticmethod
+    def _mind_progress(problem: KernelProblem, state: WorkingSetState) -> None:
+        """End where rounds gain next to nothing, as they do where K is far larger than 1/C, and
+        where D has passed P₀ without a bound on α: K is not definite then and D has no maximum."""
+        if state.active is not None:
+            return
+        v, curve = state.coef, problem.loss.curve
+        kinks = problem.eps * float(np.abs(v).sum())
+        dual = problem.lam * (0.5 * float(v @ (problem.y + state.pull)) - kinks)
+        boundless = math.inf in (curve.hi, -curve.lo)
+        state.primal = min(state.primal, state.hint + dual)
+        if boundless and not dual <= (1.0 + _EARLY) * problem.primal_at_zero:
+            state.exhausted = True
+        if state.rounds % _STALE == 0:
+            left = state.primal - dual
+            state.exhausted |= left > (1.0 - _FALL) * state.left
+            state.left = left
 
     @staticmethod
     def _solve_block(
