@@ -107,7 +107,7 @@ def test_gradients_together_prove_more_than_each(threads):
     def watched(w, backend):
         nonlocal alone
         value, gradient = ask(w, backend)
-        alone = max(alone, value - np.vdot(gradient, gradient) / (2 * p.lam))
+        alone = max(alone, p.lower_bound(w, value, gradient))
         told.append(alone)
         return value, gradient
 
