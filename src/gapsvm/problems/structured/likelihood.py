@@ -25,7 +25,6 @@ from gapsvm.problems.structured.chain import LabelledChains
 from gapsvm.registry.storable import storable
 from gapsvm.rows.chains import combination
 
-
 _ULPS = 4 * float(np.finfo(np.float64).eps)
 """By how much a sum of numbers may be off, as a share of their sizes."""
 
@@ -145,7 +144,10 @@ class ChainLikelihood(LabelledChains):
         from the optimum, that is more than all of D.
         """
         length, slope = float(np.linalg.norm(w)), float(np.linalg.norm(gradient))
-        longest, typical = float(self._reach.max(initial=0.0)), float(self.mean_weight @ self._reach)
+        typical, longest = (
+            float(self.mean_weight @ self._reach),
+            float(np.max(self._reach, initial=0)),
+        )
         sizes = abs(value) + self.lam * length * length + slope * distance + length * typical
         ulps = length * longest + self.chains.longest + self.weights.n_labels
         return _ULPS * (sizes + distance * typical * ulps)
@@ -154,7 +156,7 @@ class ChainLikelihood(LabelledChains):
     def _reach(self) -> Any:
         """Of each chain: no labelling scores more than ‖w‖ times this."""
         norms = np.sqrt(self.rows.sq_norms) * (2.0 if self.weights.paired else 1.0) + 1.0
-        return np.add.reduceat(norms, self.chains.firsts) if len(self.chains) else np.zeros(0)
+        return np.add.reduceat(norms, self.chains.firsts)
 
     def fingerprint(self) -> dict[str, Any]:
         return {

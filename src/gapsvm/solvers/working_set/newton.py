@@ -244,8 +244,8 @@ def _direction(block: _Block, v: Any, g: Any, b: float) -> tuple[Any, float]:
 
 
 def _factor(M: Any) -> Any:
-    """I + M as Cholesky has it: the 1 gives way to what rounding, or a K that is not definite, takes
-    below 0."""
+    """I + M as Cholesky has it: more than 1 where rounding, or a K that is not definite, takes
+    I + M below 0."""
     ridge = 1.0
     while True:
         B = M.copy()
