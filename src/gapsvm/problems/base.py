@@ -49,6 +49,10 @@ class Smooth(Regularised[Point], Protocol[Point]):
     def shape(self) -> tuple[int, ...]:
         """Of w."""
 
+    @property
+    def primal_at_zero(self) -> float:
+        """P₀."""
+
     def value_and_gradient(self, w: Any, backend: Backend) -> tuple[float, Any]:
         """P(w) and ∇P(w)."""
 
