@@ -8,7 +8,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from problems import BIASES, LOSS_NAMES, matrix, problem, targets
 
-from gapsvm import Bundle, ChainProblem, FrankWolfe, MulticlassProblem, ProximalBundle, solve
+from gapsvm import (
+    LBFGS,
+    Bundle,
+    ChainLikelihood,
+    ChainProblem,
+    FrankWolfe,
+    MulticlassProblem,
+    ProximalBundle,
+    solve,
+)
 from gapsvm.backends import get_backend
 from gapsvm.problems.risks import risk_of
 
@@ -151,6 +160,23 @@ def test_a_warm_start_of_a_linear_problem(bias):
         assert warm.certificate.dual >= before.certificate.dual - 1e-9
     with pytest.raises(ValueError, match="ball"):
         solve(problem("hinge", radius=1.0), Bundle(), gap=0.1)
+
+
+@pytest.mark.parametrize("solver", [Bundle(), ProximalBundle()])
+def test_random_fields(solver):
+    """Cuts hold, and bundles find the optimum of L-BFGS."""
+    X, starts = matrix(40, 3), np.arange(0, 41, 4)
+    p = ChainLikelihood(X, starts, np.arange(40) // 2 % 3, 3, 0.1)
+    risk = risk_of(p)
+    w, v = np.random.default_rng(0).normal(size=(2, risk.size))
+    answer, other = risk.ask(w, CPU), risk.ask(v, CPU)
+    assert answer.cut.slope @ w + answer.cut.offset == pytest.approx(answer.value)
+    assert answer.cut.slope @ v + answer.cut.offset <= other.value + 1e-12
+    one, two = (solve(p, which, gap=1e-6, max_passes=3000) for which in (solver, LBFGS()))
+    assert one.converged
+    assert abs(one.certificate.primal - two.certificate.primal) <= 1e-6
+    warm = solve(p, solver.warmed(two.solution), gap=0.0, max_passes=1)
+    assert warm.certificate.primal <= two.certificate.primal
 
 
 def test_chains():

@@ -82,6 +82,21 @@ def test_features_by_name(Estimator):
     assert hashed.score(X, y) == pytest.approx(clf.score(X, y), abs=0.05)
 
 
+def test_dicts_inside_a_token():
+    """As sklearn-crfsuite takes them."""
+    X = [[{"near": {"left": {"pos": "DT"}, "dist": 2, "end": ["s", "t"]}}, {"first": True}]]
+    clf = ChainCRF().fit(X, [["B", "O"]])
+    assert clf.feature_names_ == [
+        "near:left:pos:DT",
+        "near:dist",
+        "near:end:s",
+        "near:end:t",
+        "first",
+    ]
+    with pytest.raises(ValueError, match="token 0 of sequence 0 has no value for 'near:left'"):
+        clf.predict([[{"near": {"left": None}}]])
+
+
 @every
 def test_certificate_and_attributes(Estimator):
     X, y = arrays()
@@ -139,7 +154,7 @@ def test_transitions_that_are_barred_are_never_predicted(Estimator):
         clf = Estimator(transitions=transitions).fit(X, y)
         found = {pair for part in clf.predict(arrays(60, 5)[0]) for pair in pairwise(part.tolist())}
         assert found <= seen
-    with pytest.raises(ValueError, match="transition that is not allowed"):
+    with pytest.raises(ValueError, match="has label .* after .*, a step that transitions does not allow"):
         Estimator(transitions=[("B", "B")]).fit(X, y)
 
 
@@ -222,7 +237,7 @@ def test_probabilities_of_a_random_field():
         ({"X": [np.ones((2, 2)), np.ones((0, 2))]}, "sequence 1 is empty"),
         ({"X": [np.ones((2, 2)), np.ones((1, 3))]}, "sequence 1 has 3 features"),
         ({"X": [np.ones((2, 2)), np.ones(2)]}, "sequence 1 must be an array of tokens"),
-        ({"X": [np.ones((2, 2)), np.full((1, 2), np.nan)]}, "X contains NaN"),
+        ({"X": [np.ones((2, 2)), np.full((1, 2), np.nan)]}, "sequence 1 contains NaN"),
         ({"X": np.ones((3, 2))}, "list of sequences"),
         ({"X": []}, "no sequences"),
         (
@@ -231,6 +246,13 @@ def test_probabilities_of_a_random_field():
         ),
         ({"X": [[{"a": 1}, 3], [{"a": 1}]]}, "token 1 of sequence 0 must be a dict"),
         ({"X": [[{"a": 1}, {}], []]}, "sequence 1 is empty"),
+        ({"X": [[{"a": 1}, {}], [{"a": np.inf}]]}, "token 0 of sequence 1 has a value NaN"),
+        ({"X": [{"a": 1}, {"a": 2}]}, "sequence 0 is {'a': 1}"),
+        ({"X": [["he", "runs"], ["up"]]}, r"sequence 0 is \['he', 'runs'\]"),
+        ({"X": [[1.0, 2.0], [3.0]]}, "sequence 0 must be an array of tokens"),
+        ({"y": [["B", "I"], [0]]}, "sequence 1 has labels of another kind"),
+        ({"y": [["B", None], ["O"]]}, r"sequence 0 has a token without a label \(None\)"),
+        ({"transitions": [("B", "B")]}, "sequence 0 has label 'I' after 'B'"),
         ({"y": [["B", "I"], ["O", "O"]]}, "sequence 1 has 1 tokens, but y has 2"),
         ({"y": [["B", "I"]]}, "X has 2 sequences, but y has 1"),
         ({"y": [["B", "B"], ["B"]]}, "one label only"),
@@ -239,8 +261,10 @@ def test_probabilities_of_a_random_field():
 )
 def test_bad_input(Estimator, change, message):
     good = {"X": [np.ones((2, 2)), np.ones((1, 2))], "y": [["B", "I"], ["O"]]}
+    options = {name: value for name, value in change.items() if name == "transitions"}
+    data = {name: value for name, value in change.items() if name != "transitions"}
     with pytest.raises(ValueError, match=message):
-        Estimator().fit(**{**good, **change})
+        Estimator(**options).fit(**{**good, **data})
 
 
 @every

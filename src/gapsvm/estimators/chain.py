@@ -144,11 +144,12 @@ class _ChainEstimator(CertifiedFit):
             return None
         K = len(classes)
         allowed = np.zeros((K, K), dtype=bool)
+        inside = np.ones(len(labels), dtype=bool)
+        inside[np.asarray(starts[:-1])] = False
+        later = np.flatnonzero(inside)
+        before, after = labels[later - 1], labels[later]
         if isinstance(self.transitions, str):
-            inside = np.ones(len(labels), dtype=bool)
-            inside[np.asarray(starts[:-1])] = False
-            later = np.flatnonzero(inside)
-            allowed[labels[later - 1], labels[later]] = True
+            allowed[before, after] = True
             return allowed
         number = {label: k for k, label in enumerate(classes.tolist())}
         for pair in self.transitions:
@@ -161,6 +162,13 @@ class _ChainEstimator(CertifiedFit):
                 ) from None
             if a in number and b in number:  # others do not occur in y: nothing is lost
                 allowed[number[a], number[b]] = True
+        wrong = np.flatnonzero(~allowed[before, after])
+        if len(wrong):
+            i = int(np.searchsorted(starts, later[wrong[0]], side="right")) - 1
+            a, b = (classes[side[wrong[0]]].item() for side in (before, after))
+            raise ValueError(
+                f"sequence {i} has label {b!r} after {a!r}, a step that transitions does not allow"
+            )
         return allowed
 
     def _set_fitted(self) -> None:
@@ -384,7 +392,7 @@ class ChainCRF(_ChainEstimator):
     n_hashed : int, default=2**20
         Columns for features="hashed".
     method : "auto", a name, a spec or a solver, default="auto"
-        "auto": "lbfgs"; others are subgradient steps, such as "pegasos(average=tail)".
+        "auto": "lbfgs"; others are "bundle", "proximal-bundle", "pegasos(average=tail)".
     max_iter : int, default=1000
         Passes over the data at most.
     time_limit : float, optional

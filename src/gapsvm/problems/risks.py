@@ -11,7 +11,8 @@ from gapsvm.problems.multiclass import MulticlassProblem
 from gapsvm.problems.multiclass_risk import MulticlassRisk
 from gapsvm.problems.risk import Risk
 from gapsvm.problems.structured.base import StructuredProblem
-from gapsvm.problems.structured.risk import StructuredRisk
+from gapsvm.problems.structured.likelihood import ChainLikelihood
+from gapsvm.problems.structured.risk import LikelihoodRisk, StructuredRisk
 
 
 @singledispatch
@@ -48,3 +49,8 @@ def _(problem: MulticlassProblem) -> Risk:
 @risk_of.register
 def _(problem: StructuredProblem) -> Risk:
     return StructuredRisk(problem)
+
+
+@risk_of.register
+def _(problem: ChainLikelihood) -> Risk:
+    return LikelihoodRisk(problem)

@@ -2,7 +2,8 @@
 
 Tokens are rows of arrays, or features by name: dicts as sklearn-crfsuite takes them, or lists of
 names.  In a dict a number is the value of the feature ``name``, true and false are 1 and 0, a text
-makes the feature ``name:text`` of value 1, and a list of texts one such feature each.
+makes the feature ``name:text`` of value 1, a list of texts one such feature each, and a dict the
+features ``name:…`` of what it holds.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from gapsvm.backends.structure import check_structure
+from gapsvm.system.texts import shown
 
 Kind = Literal["arrays", "names", "hashed"]
 KINDS: tuple[Kind, ...] = ("arrays", "names", "hashed")
@@ -160,10 +162,21 @@ def _has_names(X: Any) -> bool:
     for sequence in X:
         if sp.issparse(sequence) or isinstance(sequence, np.ndarray):
             return False
+        _refuse_one_level_less(sequence)
         for token in sequence:
-            named = isinstance(token, list | tuple | set) and any(isinstance(f, str) for f in token)
-            return isinstance(token, Mapping) or named or token in ([], (), set())
+            if isinstance(token, list | tuple | set | frozenset):
+                return not token or any(isinstance(feature, str) for feature in token)
+            return isinstance(token, Mapping)
     return False
+
+
+def _refuse_one_level_less(sequence: Any) -> None:
+    """Raise a ValueError where the first sequence looks like a token: the list is one itself."""
+    if isinstance(sequence, str | Mapping) or any(isinstance(token, str) for token in sequence):
+        raise ValueError(
+            "X must be a list of sequences, a sequence a list of tokens, a token a dict or a list "
+            f"of names; sequence 0 is {shown(sequence)}"
+        )
 
 
 def _stacked(X: Any, width: int = 0) -> tuple[Any, Any]:
@@ -196,6 +209,10 @@ def _stacked(X: Any, width: int = 0) -> tuple[Any, Any]:
     if not parts:
         return np.zeros((0, width)), starts
     sparse = any(sp.issparse(part) for part in parts)
+    for i, part in enumerate(parts):
+        values: Any = part.data if sp.issparse(part) else part
+        if values.dtype.kind == "f" and not np.isfinite(values).all():
+            raise ValueError(f"sequence {i} contains NaN or infinity")
     return (sp.vstack(parts, format="csr") if sparse else np.vstack(parts)), starts
 
 
@@ -225,6 +242,10 @@ def _named(X: Any, place: Any) -> tuple[Any, Any, Any, Any]:
                     elif isinstance(value, int | float | np.number | np.bool_):
                         put(column(str(name), -1))
                         weigh(float(value))
+                    elif isinstance(value, Mapping):
+                        for text, number in _nested(value, i, t, name):
+                            put(column(text, -1))
+                            weigh(number)
                     else:
                         for text in _texts(value, i, t, name):
                             put(column(f"{name}:{text}", -1))
@@ -236,7 +257,27 @@ def _named(X: Any, place: Any) -> tuple[Any, Any, Any, Any]:
             ends.append(len(columns))
         starts.append(len(ends) - 1)
     found = np.array(columns, dtype=np.int64), np.array(values, dtype=np.float64)
-    return *found, np.array(ends, dtype=np.int64), np.array(starts, dtype=np.int64)
+    bounds = np.array(ends, dtype=np.int64), np.array(starts, dtype=np.int64)
+    strange = np.flatnonzero(~np.isfinite(found[1]))
+    if strange.size:
+        token = int(np.searchsorted(bounds[0], strange[0], side="right")) - 1
+        i = int(np.searchsorted(bounds[1], token, side="right")) - 1
+        raise ValueError(f"token {token - starts[i]} of sequence {i} has a value NaN or infinity")
+    return *found, *bounds
+
+
+def _nested(features: Any, i: int, t: int, prefix: Any) -> Iterator[tuple[str, float]]:
+    """Names and values of what a dict inside a token holds."""
+    for name, value in features.items():
+        full = f"{prefix}:{name}"
+        if isinstance(value, str):
+            yield f"{full}:{value}", 1.0
+        elif isinstance(value, int | float | np.number | np.bool_):
+            yield full, float(value)
+        elif isinstance(value, Mapping):
+            yield from _nested(value, i, t, full)
+        else:
+            yield from ((f"{full}:{text}", 1.0) for text in _texts(value, i, t, full))
 
 
 def _texts(value: Any, i: int, t: int, name: Any) -> Sequence[str]:
@@ -268,6 +309,7 @@ def encoded_labels(y: Any, starts: Any, classes: Any = None) -> tuple[Any, Any]:
                 raise ValueError(
                     f"sequence {i} has {last - first} tokens, but y has {len(labels)} labels for it"
                 )
+        _refuse_mixed(y)
         y = np.concatenate([np.asarray(labels) for labels in y]) if len(y) else np.empty(0)
     if y.dtype.kind == "O":
         y = np.array([str(label) for label in y])
@@ -283,3 +325,19 @@ def encoded_labels(y: Any, starts: Any, classes: Any = None) -> tuple[Any, Any]:
             f"sequence {i} has the label {y[unseen[0]].item()!r}, which fit has not seen"
         )
     return numbers, classes
+
+
+def _refuse_mixed(y: Any) -> None:
+    """Raise a ValueError for no label, and for texts beside numbers, which would become texts."""
+    texts: bool | None = None
+    for i, labels in enumerate(y):
+        for kind in set(map(type, labels)):
+            if kind is type(None):
+                raise ValueError(f"sequence {i} has a token without a label (None)")
+            if texts is None:
+                texts = issubclass(kind, str)
+            if texts is not issubclass(kind, str):
+                raise ValueError(
+                    f"sequence {i} has labels of another kind than those before: texts and numbers "
+                    "cannot be mixed"
+                )

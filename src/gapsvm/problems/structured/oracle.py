@@ -16,6 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from gapsvm.problems.risk import OracleError
+from gapsvm.system.texts import shown
 
 _ROUNDING = 1e-9
 """Share of the numbers compared by which the truth may beat a maximum."""
@@ -162,12 +163,6 @@ def read_only(w: Any) -> Any:
 def kept_copy(y: Any) -> Any:
     """A labelling that later calls of the oracle do not write into."""
     return y.copy() if isinstance(y, np.ndarray) else y
-
-
-def shown(y: Any) -> str:
-    """A labelling in a message."""
-    text = " ".join(repr(y).split())
-    return text if len(text) <= 60 else text[:57] + "..."
 
 
 def checked_oracle(oracle: Any) -> Any:

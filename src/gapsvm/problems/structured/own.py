@@ -21,9 +21,10 @@ from gapsvm.backends import Backend, get_backend
 from gapsvm.problems.certificate import Certificate
 from gapsvm.problems.risk import OracleError, refuse_contradiction
 from gapsvm.problems.structured.base import Growth, StructuredIterate, StructuredProblem
-from gapsvm.problems.structured.oracle import Examples, Found, Plane, checked_oracle, shown
+from gapsvm.problems.structured.oracle import Examples, Found, Plane, checked_oracle
 from gapsvm.problems.structured.processes import Processes
 from gapsvm.registry.storable import storable
+from gapsvm.system.texts import shown
 from gapsvm.types.curves import SIMPLEX_ROUNDING
 
 _SLICE = 32

@@ -1,4 +1,4 @@
-"""The risk of structured problems: one pass of the oracle is a value and a cut."""
+"""The risks of structured problems: one pass over all examples is a value and a cut."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 from gapsvm.backends import Backend
 from gapsvm.problems.risk import Answer, Cut, VectorRisk
 from gapsvm.problems.structured.base import StructuredIterate, StructuredProblem
+from gapsvm.problems.structured.likelihood import ChainLikelihood, SmoothIterate
 
 
 class StructuredRisk(VectorRisk):
@@ -47,3 +48,28 @@ class StructuredRisk(VectorRisk):
             return None
         w = np.array(w, dtype=np.float64).ravel()
         return Cut(-self.problem.lam * w, dual + 0.5 * self.problem.lam * float(w @ w))
+
+
+class LikelihoodRisk(VectorRisk):
+    """R of a ``ChainLikelihood``, the mean log-loss, which is never below 0."""
+
+    def __init__(self, problem: ChainLikelihood) -> None:
+        super().__init__(math.prod(problem.shape), 0.0)
+        self.problem = problem
+
+    def ask(self, w: Any, backend: Backend) -> Answer:
+        value, gradient = self.problem.value_and_gradient(w, backend)
+        slope, square = gradient.ravel() - self.problem.lam * w, float(w @ w)
+        value -= 0.5 * self.problem.lam * square
+        return Answer(value, Cut(slope, value - float(slope @ w)))
+
+    def iterate(self, w: Any, bias: float, cut: Cut | None) -> SmoothIterate:
+        cut = cut or self.floor_cut()
+        lower = cut.offset - float(cut.slope @ cut.slope) / (2.0 * self.problem.lam)
+        return SmoothIterate(w.reshape(self.problem.shape).copy(), lower)
+
+    def start(self, iterate: SmoothIterate, backend: Backend) -> Any:
+        return np.array(iterate.w, dtype=np.float64).ravel()
+
+    def known(self, iterate: SmoothIterate, backend: Backend) -> None:
+        """What an iterate proves is a number, and no cut."""

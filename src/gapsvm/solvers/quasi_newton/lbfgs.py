@@ -251,6 +251,6 @@ def _tighten(problem: Smooth[Any], state: LBFGSState, backend: Backend) -> None:
         kept[part] += apart[part]
 
     _in_parts(combine, pull, backend)
-    state.offset += share * (offset - state.offset)
-    square = own + share * (2.0 * across + share * length)
+    state.offset += float(share * (offset - state.offset))
+    square = float(own + share * (2.0 * across + share * length))
     state.lower = max(state.lower, state.offset - square / (2.0 * lam))
