@@ -154,7 +154,7 @@ def test_transitions_that_are_barred_are_never_predicted(Estimator):
         clf = Estimator(transitions=transitions).fit(X, y)
         found = {pair for part in clf.predict(arrays(60, 5)[0]) for pair in pairwise(part.tolist())}
         assert found <= seen
-    with pytest.raises(ValueError, match="has label .* after .*, a step that transitions does not allow"):
+    with pytest.raises(ValueError, match="a step that transitions does not allow"):
         Estimator(transitions=[("B", "B")]).fit(X, y)
 
 
