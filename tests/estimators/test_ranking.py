@@ -60,6 +60,18 @@ def test_a_column_of_qids():
     assert search.best_score_ > 0.7
 
 
+def test_a_column_of_qids_by_its_name(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    table = pandas.DataFrame(X, columns=list("abcde")).assign(query=Q)
+    model = RankSVC(qid_column="query").fit(table, Y)
+    assert model.coef_[5] == 0.0
+    np.testing.assert_array_equal(model.coef_[:5], RankSVC().fit(X, Y, qid=Q).coef_)
+    assert model.score(table, Y) == mean_ndcg(Y, model.predict(table), Q)
+    assert type(model.primal_objective_) is type(model.dual_gap_) is float
+    save_model(model, tmp_path / "rank")
+    assert load_model(tmp_path / "rank").score(table, Y) == model.score(table, Y)
+
+
 ACTS = {
     "C": 0.01,
     "lam": 1.0,
@@ -164,7 +176,10 @@ def test_a_model_file(tmp_path):
         ({}, {}, "qid is missing"),
         ({}, {"qid": np.zeros(7)}, "qid has shape"),
         ({}, {"qid": np.arange(120)}, "nothing to rank"),
+        ({}, {"qid": [*Q[:-1].tolist(), None]}, "qid is missing in row 119"),
+        ({}, {"qid": np.array([*Q[:-1].tolist(), "a"], object)}, "texts or numbers, not both"),
         ({"qid_column": 5}, {}, "qid_column = 5, but X has 5 columns"),
+        ({"qid_column": "query"}, {}, "qid_column = 'query', but X has no column so named"),
         ({"loss": "ndcg"}, {"qid": Q, "sample_weight": np.ones(120)}, "query_weight"),
         ({"n_jobs": 0}, {"qid": Q}, "n_jobs"),
     ],

@@ -63,10 +63,10 @@ class RankSVC(BaseEstimator):
         What counts the same under loss "pairs": every pair, or every query.
     truncation : int, optional
         k of NDCG@k, for loss "ndcg" and for ``score``; None for all ranks.
-    qid_column : int, optional
-        The column of X that holds the query of each document, in ``fit``, ``predict`` and
-        ``score``: for scikit-learn's cross-validation.  Its weight is 0.  By default qid is an
-        argument.
+    qid_column : int or text, optional
+        The column of X, by its number or, in a DataFrame, its name, that holds the query of each
+        document in ``fit``, ``predict`` and ``score``: for scikit-learn's cross-validation.  Its
+        weight is 0.  By default qid is an argument.
     tol : float
         Certified gap to reach, relative to the objective at w = 0.
     method : name or spec of a method that ranks, or a solver
@@ -106,7 +106,7 @@ class RankSVC(BaseEstimator):
         "loss": [StrOptions({"pairs", "ndcg"})],
         "average": [StrOptions({"pairs", "queries"})],
         "truncation": [Interval(Integral, 1, None, closed="left"), None],
-        "qid_column": [Interval(Integral, 0, None, closed="left"), None],
+        "qid_column": [Interval(Integral, 0, None, closed="left"), str, None],
         "tol": [Interval(Real, 0, None, closed="left")],
         "method": [str, HasMethods(["init", "advance", "iterate"])],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
@@ -126,7 +126,7 @@ class RankSVC(BaseEstimator):
         loss: str = "pairs",
         average: str = "pairs",
         truncation: int | None = 10,
-        qid_column: int | None = None,
+        qid_column: int | str | None = None,
         tol: float = 1e-3,
         method: Any = "auto",
         max_iter: int = 1000,
@@ -179,8 +179,7 @@ class RankSVC(BaseEstimator):
         note = copy_note(X)
         X, y = rows_to_learn(self, X, y=y, y_numeric=True, ensure_min_samples=2)
         n, d = X.shape
-        if self.qid_column is not None and self.qid_column >= d:
-            raise ValueError(f"qid_column = {self.qid_column}, but X has {d} columns")
+        place = self._place_of_qid(d)
         qid = self._queries(X, qid)
         threads = self._threads()
         backend = get_backend("cpu", threads)
@@ -191,7 +190,7 @@ class RankSVC(BaseEstimator):
             sample_weight=sample_weight,
             query_weight=query_weight,
             truncation=self.truncation,
-            without=self.qid_column,
+            without=place,
             backend=backend,
         )
         self._set_fitted(problem, self._solved(problem, backend))
@@ -210,10 +209,22 @@ class RankSVC(BaseEstimator):
 
     def _queries(self, X: Any, qid: Any) -> Any:
         """The query of each row, from the argument or from a column."""
-        if qid is not None or self.qid_column is None:
+        place = self._place_of_qid(X.shape[1])
+        if qid is not None or place is None:
             return qid
-        column = X[:, [self.qid_column]]
+        column = X[:, [place]]
         return np.asarray(column.toarray() if sp.issparse(column) else column).ravel()
+
+    def _place_of_qid(self, d: int) -> int | None:
+        """The number of the column that holds qid."""
+        if isinstance(self.qid_column, str):
+            names: list[Any] = list(getattr(self, "feature_names_in_", ()))
+            if self.qid_column not in names:
+                raise ValueError(f"qid_column = {self.qid_column!r}, but X has no column so named")
+            return names.index(self.qid_column)
+        if self.qid_column is not None and self.qid_column >= d:
+            raise ValueError(f"qid_column = {self.qid_column}, but X has {d} columns")
+        return self.qid_column
 
     def _threads(self) -> int:
         if self.n_jobs == 0:

@@ -46,6 +46,12 @@ def queries_of(qid: Any, n: int) -> Queries:
     qid = np.asarray(qid)
     if qid.shape != (n,):
         raise ValueError(f"qid has shape {qid.shape}, but X has {n} rows")
+    if qid.dtype.kind == "O":
+        missing = np.array([name is None or name != name for name in qid])
+        if missing.any():
+            raise ValueError(f"qid is missing in row {_first(missing)}")
+        if len({isinstance(name, str) for name in qid}) > 1:
+            raise ValueError("qid must hold texts or numbers, not both")
     if qid.dtype.kind == "f" and not np.isfinite(qid).all():
         raise ValueError(f"qid contains NaN or infinity, first in row {_first(~np.isfinite(qid))}")
     names, of_row = np.unique(qid, return_inverse=True)

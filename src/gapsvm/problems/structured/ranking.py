@@ -230,7 +230,7 @@ class ScoreRisk(VectorRisk):
 
         backend.map(look, self._parts)
         value, offset, pull = self.judge(scores, backend)
-        return Answer(value, Cut(self.slope(pull, backend), offset))
+        return Answer(float(value), Cut(self.slope(pull, backend), float(offset)))
 
     def slope(self, pull: Any, backend: Backend) -> Any:
         """Σ_i pull_i x_i over all documents."""
