@@ -55,6 +55,21 @@ def test_the_certificate_is_recomputed():
     assert problem.primal_at_zero == pytest.approx(1.0)
 
 
+@pytest.mark.parametrize(("floor", "proved"), [(0.0, 0.0), (-math.inf, -4.0)])
+def test_the_zero_model_of_a_risk(floor, proved):
+    """Its bound is that of the cut there, or the floor."""
+    p = RiskProblem(lambda w: (float(np.abs(w - 3).sum()), np.sign(w - 3)), 0.1, n_features=2)
+    p.floor = floor
+    zero = p.at_zero()
+    assert zero.primal == p.primal_at_zero == 6.0
+    assert zero.dual == pytest.approx(proved)
+    again = p.certify(zero.solution, get_backend("reference"))
+    assert (again.primal, again.dual) == (zero.primal, zero.dual)
+    far = p.certify(RiskIterate(np.full(2, 1e9)), get_backend("reference"))
+    joined = p.joined(zero, far)
+    assert (joined.primal, joined.dual) == (zero.primal, far.dual)
+
+
 def test_a_fingerprint_tells_oracles_apart():
     shifted = MeanOracle(lambda i, w: hinge(i, w - 1), N, D, floor=0.0)
     one, other = (RiskProblem(oracle, 0.1).fingerprint() for oracle in (mean_hinge(), shifted))

@@ -8,12 +8,22 @@ import scipy.sparse as sp
 from problems import matrix, problem, targets
 
 from gapsvm import (
+    SVC,
+    SVR,
+    ChainCRF,
+    ChainProblem,
+    ChainSVC,
+    FeatureRows,
     LinearProblem,
     LinearSVC,
     LinearSVR,
     MulticlassProblem,
     OnlineSVC,
     OnlineSVR,
+    RankingProblem,
+    RankSVC,
+    Sequences,
+    get_kernel,
     get_loss,
     svm_path,
     write_svmlight,
@@ -66,20 +76,23 @@ def damaged(case, layout="csr"):
     return X
 
 
-SVC, SVR = LinearSVC().fit(X, Y), LinearSVR(tol=0.1).fit(X, Y)
+CLASSES, NUMBERS = LinearSVC().fit(X, Y), LinearSVR(tol=0.1).fit(X, Y)
 LOGISTIC = LinearSVC(loss="logistic").fit(X, Y)
 SPARSE = LinearSVC().fit(X, Y).sparsify()
+LABELS, QID, STARTS = np.arange(N) % 3, np.arange(N) // 8, np.arange(0, N + 1, 5)
+MACHINE, RANKING = SVC().fit(X, Y), RankSVC().fit(X, LABELS, qid=QID)
+CHAIN = ChainSVC(C=1e-2).fit(Sequences(X, STARTS), LABELS)
 ONLINE, ONLINE_SVR = OnlineSVC().fit(X, Y), OnlineSVR().fit(X, Y)
 DOORS = {
     "fit": lambda X: LinearSVC().fit(X, Y),
     "regression": lambda X: LinearSVR().fit(X, Y),
     "joint": lambda X: LinearSVC(multi_class="crammer_singer", fit_intercept=False).fit(X, Y),
-    "predict": SVC.predict,
-    "decision_function": SVC.decision_function,
-    "score": lambda X: SVC.score(X, Y),
+    "predict": CLASSES.predict,
+    "decision_function": CLASSES.decision_function,
+    "score": lambda X: CLASSES.score(X, Y),
     "predict_proba": LOGISTIC.predict_proba,
     "sparse coefficients": SPARSE.predict,
-    "predict a number": SVR.predict,
+    "predict a number": NUMBERS.predict,
     "online fit": lambda X: OnlineSVC().fit(X, Y),
     "partial_fit": lambda X: OnlineSVC().partial_fit(X, Y, classes=[-1, 1]),
     "online regression": lambda X: OnlineSVR().partial_fit(X, Y),
@@ -90,6 +103,23 @@ DOORS = {
     "problem": lambda X: LinearProblem(X, Y, get_loss("hinge"), 0.1),
     "multiclass": lambda X: MulticlassProblem(X, Y > 0, 2, "multinomial", 0.1),
     "spectral": lambda X: sigma2(X, get_backend()),
+    "machine": lambda X: SVC().fit(X, Y),
+    "linear machine": lambda X: SVC(kernel="linear").fit(X, Y),
+    "machine of a function": lambda X: SVC(kernel=lambda A, B: (A @ B.T).toarray()).fit(X, Y),
+    "machine for numbers": lambda X: SVR().fit(X, Y),
+    "machine, predict": MACHINE.predict,
+    "machine, decision_function": MACHINE.decision_function,
+    "machine's model": MACHINE.as_model().predict,
+    "kernel rows": lambda X: FeatureRows(X, get_kernel("rbf", gamma=0.1)),
+    "ranking": lambda X: RankSVC().fit(X, LABELS, qid=QID),
+    "ranking, predict": RANKING.predict,
+    "ranking, score": lambda X: RANKING.score(X, LABELS, qid=QID),
+    "ranking problem": lambda X: RankingProblem(X, LABELS, QID, 0.1),
+    "chain": lambda X: ChainSVC().fit(Sequences(X, STARTS), LABELS),
+    "chain, predict": lambda X: CHAIN.predict(Sequences(X, STARTS)),
+    "chain, k best": lambda X: CHAIN.predict_k_best(Sequences(X, STARTS), 2),
+    "random field": lambda X: ChainCRF().fit(Sequences(X, STARTS), LABELS),
+    "chain problem": lambda X: ChainProblem(X, STARTS, LABELS, 3, 0.1),
 }
 
 
@@ -130,7 +160,7 @@ def test_what_lists_are_converted_to():
     bad = sp.lil_matrix(X)
     bad.rows[0] = [7] * len(bad.rows[0])
     with pytest.raises(ValueError, match="column index outside"):
-        SVC.predict(bad)
+        CLASSES.predict(bad)
 
 
 @pytest.mark.parametrize("layout", ["csr", "csc", "bsr", "coo", "dia", "lil", "dok"])

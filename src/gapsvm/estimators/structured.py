@@ -17,7 +17,7 @@ from gapsvm.io.tensors import TensorFileError, read_tensors, write_tensors
 from gapsvm.models.base import ModelFormatError
 from gapsvm.problems.limits import lam_of
 from gapsvm.problems.structured.base import checked_example_weights
-from gapsvm.problems.structured.oracle import Examples
+from gapsvm.problems.structured.oracle import Examples, count_of
 from gapsvm.problems.structured.own import OracleProblem
 from gapsvm.solvers.trace import Status
 
@@ -134,7 +134,7 @@ class StructuredSVC(CertifiedFit):
             A weight for each example.
         """
         self._validate_params()
-        if len(X) == 0:
+        if count_of(X) == 0:
             raise ValueError("X has no examples")
         weight = checked_example_weights(sample_weight, len(X))
         lam = self.lam if self.lam is not None else lam_of(self.C, float(weight.sum()))
@@ -166,11 +166,11 @@ class StructuredSVC(CertifiedFit):
         """The labelling of the highest score of each element of X."""
         check_is_fitted(self)
         examples = Examples(self.oracle, X, ())
-        return self._backend().map(lambda i: examples.best(i, self.coef_), range(len(X)))
+        return self._backend().map(lambda i: examples.best(i, self.coef_), range(count_of(X)))
 
     def score(self, X: Sequence[Any], y: Sequence[Any], sample_weight: Any = None) -> float:
         """Minus the mean loss of what is predicted."""
-        if len(X) != len(y):
+        if count_of(X) != count_of(y, "y"):
             raise ValueError(f"X has {len(X)} examples but y has {len(y)} labellings")
         examples, found = Examples(self.oracle, X, y), self.predict(X)
         losses = [examples.loss(i, labelling) for i, labelling in enumerate(found)]

@@ -10,8 +10,10 @@ from typing import Any
 
 import numpy as np
 
-_LEAST, _MOST = 1e-150, 1e150
+_LEAST, MOST = 1e-150, 1e150
 """Their squares are ordinary floats."""
+ULPS = 4 * float(np.finfo(np.float64).eps)
+"""By how much a computed sum may be off, as a share of the sizes of its terms."""
 _SMALL, _LARGE = 1e-300, 1e300
 
 
@@ -26,19 +28,19 @@ def check_shape(n_rows: int, n_columns: int) -> None:
 
 def check_square(name: str, value: float) -> None:
     """For numbers that enter as their squares: refuses what under- or overflows."""
-    if not _LEAST <= value <= _MOST:
+    if not _LEAST <= value <= MOST:
         raise ValueError(
-            f"{name} must lie between {_LEAST:g} and {_MOST:g}, so that its square is an ordinary "
+            f"{name} must lie between {_LEAST:g} and {MOST:g}, so that its square is an ordinary "
             f"float; got {value!r}"
         )
 
 
 def check_total(total: float, name: str = "sample_weight") -> None:
     """For the sum of the weights."""
-    if not _LEAST <= total <= _MOST:
+    if not _LEAST <= total <= MOST:
         raise ValueError(
             f"the sum of {name} is {total:g}; scale the weights so that it lies between "
-            f"{_LEAST:g} and {_MOST:g}"
+            f"{_LEAST:g} and {MOST:g}"
         )
 
 

@@ -23,7 +23,7 @@ import numpy as np
 
 from gapsvm.backends import Backend, get_backend
 from gapsvm.problems.certificate import Certificate
-from gapsvm.problems.limits import check_lam
+from gapsvm.problems.limits import ULPS, check_lam
 from gapsvm.registry.storable import storable
 
 _ROUNDING = 1e-8
@@ -165,6 +165,27 @@ class CutProblem(ABC):
         """R(0)."""
         return self._at_zero.value
 
+    def at_zero(self) -> Certificate:
+        """The zero model, and what the cut there proves, or the floor."""
+        cut = self._at_zero.cut
+        dual, slope, offset = self._proved(cut.slope, cut.offset)
+        zero = RiskIterate(np.zeros(self.n_features), self._at_zero.bias, slope, offset)
+        return Certificate(self.primal_at_zero, dual, zero)
+
+    @staticmethod
+    def joined(primal: Certificate, dual: Certificate) -> Certificate:
+        """Weights of one and the cut of the other."""
+        w, cut = primal.solution, dual.solution
+        point = RiskIterate(w.w, w.bias, cut.slope, cut.offset)
+        return Certificate(primal.primal, dual.dual, point)
+
+    def _proved(self, slope: Any, offset: float) -> tuple[float, Any, float]:
+        """The bound of a cut, or of the floor if that is higher, and the cut that proves it."""
+        bound = offset - float(slope @ slope) / (2 * self.lam)
+        if bound > self.floor:
+            return bound, slope, offset
+        return self.floor, np.zeros(self.n_features), self.floor
+
     def certify(self, iterate: RiskIterate, backend: Backend) -> Certificate:
         """P at the weights, asked afresh, and the bound of the cut, or of the floor if that is
         higher."""
@@ -174,9 +195,7 @@ class CutProblem(ABC):
         answer = self.risk().ask(w, backend)
         dual, slope, offset = self.floor, np.zeros(self.n_features), self.floor
         if iterate.slope is not None:
-            bound = iterate.offset - float(iterate.slope @ iterate.slope) / (2 * self.lam)
-            if not bound <= dual:
-                dual, slope, offset = bound, iterate.slope, iterate.offset
+            dual, slope, offset = self._proved(iterate.slope, iterate.offset)
         primal = answer.value + 0.5 * self.lam * float(w @ w)
         refuse_contradiction(dual, primal, f"of P at a w of norm {np.linalg.norm(w):.6g}")
         return Certificate(primal, dual, RiskIterate(w, answer.bias, slope, offset))
@@ -293,7 +312,8 @@ class OracleRisk(VectorRisk):
                 f"the oracle returned {value:.9g}, which is below floor = {self.floor:.9g}; pass a "
                 "lower floor, or floor=-inf where the risk has none"
             )
-        return Answer(value, Cut(slope, value - float(slope @ w)), bias)
+        rounding = ULPS * (abs(value) + float(np.linalg.norm(slope) * np.linalg.norm(w)))
+        return Answer(value, Cut(slope, value - float(slope @ w) - rounding), bias)
 
 
 def checked_answer(answer: Any, size: int, who: str) -> tuple[float, Any, float]:

@@ -44,12 +44,12 @@ def _balance(lam: Any, G: Any, R: float, factor: float, curvature: float) -> Pro
     positive(R=R)
     if not 0 <= curvature < math.inf:
         raise ValueError(f"curvature must be finite and not negative, got {curvature}")
-    squares = factor * (G / R) ** 2
+    slopes = math.sqrt(factor) * (G / R)
     tau, total = np.empty(lam.size), np.empty(lam.size)
-    for t, (step, square) in enumerate(zip(lam.tolist(), squares.tolist())):
+    for t, (step, slope) in enumerate(zip(lam.tolist(), slopes.tolist())):
         before = curvature + step
-        # ½(√(Λ² + s) − Λ) without the difference
-        rise = 0.5 * square / (math.sqrt(before * before + square) + before) if square else 0.0
+        # ½(√(Λ² + s²) − Λ) without the difference, and without a square that overflows
+        rise = 0.5 * slope * (slope / (math.hypot(before, slope) + before)) if slope else 0.0
         curvature = before + rise
         tau[t], total[t] = rise, curvature
     _check_curvature(total)

@@ -439,9 +439,10 @@ class TopEigenvalue:
 
     def _turn(self) -> None:
         self.last = float(self.direction @ self.product) / self.mass
-        length = float(np.linalg.norm(self.product))
-        if length > 0:
-            self.direction = self.product / length
+        largest = float(np.abs(self.product).max())
+        if 0 < largest < math.inf:  # its square may overflow
+            towards = self.product / largest
+            self.direction = towards / np.linalg.norm(towards)
         self.product = np.zeros_like(self.product)
         self.mass, self.rows = 0.0, 0
         self.window = min(_LAST_WINDOW, math.ceil(_GROWTH * self.window))

@@ -19,14 +19,11 @@ import numpy as np
 
 from gapsvm.backends import Backend, get_backend
 from gapsvm.problems.certificate import Certificate
-from gapsvm.problems.limits import check_curvature
+from gapsvm.problems.limits import ULPS, check_curvature
 from gapsvm.problems.structured.base import checked_example_weights, checked_lam
 from gapsvm.problems.structured.chain import LabelledChains
 from gapsvm.registry.storable import storable
 from gapsvm.rows.chains import combination
-
-_ULPS = 4 * float(np.finfo(np.float64).eps)
-"""By how much a sum of numbers may be off, as a share of their sizes."""
 
 
 @storable
@@ -150,7 +147,7 @@ class ChainLikelihood(LabelledChains):
         )
         sizes = abs(value) + self.lam * length * length + slope * distance + length * typical
         ulps = length * longest + self.chains.longest + self.weights.n_labels
-        return _ULPS * (sizes + distance * typical * ulps)
+        return ULPS * (sizes + distance * typical * ulps)
 
     @cached_property
     def _reach(self) -> Any:

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import scipy.sparse as sp
 
+from gapsvm.problems.limits import MOST
 from gapsvm.problems.risk import OracleError
 from gapsvm.system.texts import shown
 
@@ -128,8 +129,15 @@ class Examples:
             raise OracleError(
                 f"example {i}: features has shape {phi.shape}, but n_features is {size}"
             )
-        if not np.isfinite(phi.data if sp.issparse(phi) else phi).all():
+        values = phi.data if sp.issparse(phi) else phi
+        if not np.isfinite(values).all():
             raise OracleError(f"example {i}: features of {shown(y)} contain NaN or infinity")
+        largest = float(np.max(np.abs(values), initial=0.0))
+        if largest > MOST:
+            raise OracleError(
+                f"example {i}: features of {shown(y)} are as large as {largest:g}, whose square "
+                "overflows; rescale them"
+            )
         return phi if sp.issparse(phi) else phi.ravel()
 
     def loss(self, i: int, y: Any) -> float:
@@ -151,6 +159,16 @@ class Examples:
             return getattr(self.oracle, name)(*args)
         except Exception as error:
             raise OracleError(f"example {i}: {name} raised {error!r}") from error
+
+
+def count_of(X: Any, name: str = "X") -> int:
+    """How many examples there are."""
+    if sp.issparse(X):
+        raise TypeError(f"{name} is a sparse matrix, which has no length; pass a list of its rows")
+    try:
+        return len(X)
+    except TypeError:
+        raise TypeError(f"{name} must be a sequence of examples, got {X!r}") from None
 
 
 def read_only(w: Any) -> Any:

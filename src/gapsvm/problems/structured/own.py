@@ -21,7 +21,7 @@ from gapsvm.backends import Backend, get_backend
 from gapsvm.problems.certificate import Certificate
 from gapsvm.problems.risk import OracleError, refuse_contradiction
 from gapsvm.problems.structured.base import Growth, StructuredIterate, StructuredProblem
-from gapsvm.problems.structured.oracle import Examples, Found, Plane, checked_oracle
+from gapsvm.problems.structured.oracle import Examples, Found, Plane, checked_oracle, count_of
 from gapsvm.problems.structured.processes import Processes
 from gapsvm.registry.storable import storable
 from gapsvm.system.texts import shown
@@ -142,7 +142,7 @@ class OracleProblem(StructuredProblem[OracleDual]):
         call_cost: float | Literal["measured"] = 10.0,
     ) -> None:
         self.oracle = checked_oracle(oracle)
-        if len(X) != len(y):
+        if count_of(X) != count_of(y, "y"):
             raise ValueError(f"X has {len(X)} examples but y has {len(y)} labellings")
         if workers not in ("threads", "processes"):
             raise ValueError(f"workers must be 'threads' or 'processes', got {workers!r}")

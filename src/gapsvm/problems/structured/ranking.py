@@ -15,6 +15,7 @@ Queries without two different grades say nothing about w: they are left out, and
 from __future__ import annotations
 
 import hashlib
+import math
 from functools import cached_property
 from typing import Any, Literal
 
@@ -327,6 +328,8 @@ class NDCGRisk(ScoreRisk):
         """R_q, 1 − NDCG of the order that attains it, and its slope in the scores."""
         from scipy.optimize import linear_sum_assignment
 
+        if not np.isfinite(z).all():  # steps have diverged, as the loop will see
+            return math.nan, math.nan, np.zeros(z.size)
         grades = self.problem.y[self.problem.queries.rows(q)]
         ideal = ideal_dcg(grades, self.problem.truncation)
         ratio = gains(grades) / ideal
