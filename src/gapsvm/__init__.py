@@ -44,6 +44,7 @@ _HOME = {
     "Status": "gapsvm.solvers.trace",
     "Record": "gapsvm.solvers.trace",
     "SDCA": "gapsvm.solvers.sdca.serial",
+    "KernelSDCA": "gapsvm.solvers.sdca.kernel",
     "PairSDCA": "gapsvm.solvers.sdca.pairs",
     "AcceleratedSDCA": "gapsvm.solvers.sdca.accelerated",
     "MiniBatchSDCA": "gapsvm.solvers.minibatch.solver",

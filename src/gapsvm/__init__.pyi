@@ -64,6 +64,7 @@ from gapsvm.solvers.newton.newton import Newton as Newton
 from gapsvm.solvers.outer_bias import OuterBias as OuterBias
 from gapsvm.solvers.quasi_newton.lbfgs import LBFGS as LBFGS
 from gapsvm.solvers.sdca.accelerated import AcceleratedSDCA as AcceleratedSDCA
+from gapsvm.solvers.sdca.kernel import KernelSDCA as KernelSDCA
 from gapsvm.solvers.sdca.pairs import PairSDCA as PairSDCA
 from gapsvm.solvers.sdca.serial import SDCA as SDCA
 from gapsvm.solvers.subgradient.rules import STEP_RULES as STEP_RULES

@@ -282,6 +282,30 @@ class KernelRows:
 
         self.backend.map(part, list(sections(cache.width, self.tile_columns)))
 
+    def lines(self, index: Any, dtype: Any) -> Any:
+        """Full rows, each named once; kept where there is room, those that are kept already not
+        computed again."""
+        cache = self._kept(dtype, None)
+        here = cache.found(index)
+        slots = cache.slot[index]
+        slots[~here] = cache.admit(index[~here])
+        self.evaluations += int(np.count_nonzero(~here)) * self.n_rows
+        group = self._group(index, np.zeros(index.size), here, slots, dtype)
+        out, fresh = np.empty((index.size, self.n_rows), dtype), group.rows.size
+        admitted = np.flatnonzero(group.new_slots >= 0)
+
+        def part(some: slice) -> None:
+            if fresh:
+                here = self.part(some, dtype)
+                tile = np.empty((fresh, here.size), dtype)
+                self.fill(group.rows, here, tile)
+                out[:fresh, some] = tile
+            cache.values[group.new_slots[admitted], some] = out[admitted, some]
+            out[fresh:, some] = cache.values[group.old_slots, some]
+
+        self.backend.map(part, list(sections(self.n_rows, self.tile_columns)))
+        return out[group.order]
+
     def _group(self, index: Any, coef: Any, here: Any, slots: Any, dtype: Any) -> _Group:
         """Rows for one tile: those to be computed come first; sums go by the order of ``index``,
         whatever is kept."""

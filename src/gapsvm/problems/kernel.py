@@ -124,6 +124,10 @@ class KernelProblem(RowLosses):
         return 1 << 40
 
     @property
+    def sq_norms(self) -> Any:
+        return self.rows.diagonal
+
+    @property
     def eps(self) -> float:
         """The kink of the dual at v_i = 0."""
         return float(getattr(self.loss.curve, "eps", 0.0))
@@ -208,7 +212,8 @@ class KernelProblem(RowLosses):
 
         The margin of a row that has neither coefficient nor loss may be in float32: a proven bound
         of its error shows that the loss is zero.  With a free bias the dual point is α with its
-        heavier side scaled down, and the primal one has the best bias for f.
+        heavier side scaled down, and the primal one has the best bias for f.  Of an iterate with
+        coefficients of its own the primal point is f or that of α, whichever is better.
         """
         with np.errstate(over="ignore", invalid="ignore"):
             return self._certify(iterate)
@@ -221,13 +226,20 @@ class KernelProblem(RowLosses):
         square = float(coef @ margins)
         conjugates = float(np.sum(self.weight * self.loss.curve.conjugate(alpha, self.t)))
         dual = -conjugates / self.total_weight - 0.5 * self.lam * square
-        if iterate.coef is not None:
-            margins, errors = self.rows.product(iterate.coef), np.zeros(self.n_rows)
-            square = float(iterate.coef @ margins)
         bias = self.best_bias(margins, iterate.bias) if free else 0.0
         bias = self._exact(margins, errors, coef, bias)
-        primal = self.loss_sum(margins, bias) / self.total_weight + 0.5 * self.lam * square
-        return Certificate(float(primal), float(dual), KernelIterate(alpha, bias, iterate.coef))
+        found = self._at(margins, bias, square), bias, None
+        if iterate.coef is not None:
+            margins = self.rows.product(iterate.coef)
+            bias = self.best_bias(margins, iterate.bias) if free else 0.0
+            own = self._at(margins, bias, float(iterate.coef @ margins)), bias, iterate.coef
+            found = own if not found[0] < own[0] else found
+        primal, bias, f = found
+        return Certificate(primal, float(dual), KernelIterate(alpha, bias, f))
+
+    def _at(self, margins: Any, bias: float, square: float) -> float:
+        """P of a function with these margins and ‖f‖²."""
+        return float(self.loss_sum(margins, bias) / self.total_weight + 0.5 * self.lam * square)
 
     def _exact(self, margins: Any, errors: Any, coef: Any, bias: float) -> float:
         """Rows that may have a loss at the best bias are looked at in float64; the bias then."""

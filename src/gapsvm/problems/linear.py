@@ -168,19 +168,6 @@ class LinearProblem(RowLosses):
         """‖x_i‖²."""
         return self.rows.sq_norms
 
-    @cached_property
-    def mean_sq_norm(self) -> float:
-        return float(np.mean(self.sq_norms))
-
-    @cached_property
-    def largest_sq_norm(self) -> float:
-        return float(np.max(self.sq_norms, initial=0.0))
-
-    @cached_property
-    def mean_abs_target(self) -> float:
-        """The mean of |t|: 1 for margin losses."""
-        return float(np.mean(np.abs(self.t)))
-
     @property
     def slice_rows(self) -> int:
         return self.rows_for(_SLICE_VALUES)
@@ -261,19 +248,6 @@ class LinearProblem(RowLosses):
         """P(w, b), where ⟨x_i, w⟩ are known."""
         losses = self.loss_sum(margins, bias) / self.total_weight
         return losses + self.penalty(w, bias)
-
-    def best_multiple(self, alpha: Any, w: Any) -> float:
-        """The c ∈ [0, 1] that maximises D(c·α), w = w(α): an α from another λ is too long or right.
-
-        1 where D is not a quadratic on the way.
-        """
-        curve = self.loss.curve
-        if not isinstance(curve, FiveNumbers):
-            return 1.0
-        weight = self.weight / self.total_weight
-        linear = float(np.sum(weight * (self.t * alpha - curve.eps * np.abs(alpha))))
-        quadratic = self.lam * float(w @ w) + curve.gamma * float(np.sum(weight * alpha**2))
-        return min(1.0, max(0.0, linear / quadratic)) if quadratic > 0 else 1.0
 
     def penalty(self, w: Any, bias: float) -> float:
         """The last terms of P."""

@@ -5,6 +5,7 @@ z_i = σ_i(m_i + b) is what the loss looks at, m_i the margin of row i, b the bi
 
 from __future__ import annotations
 
+import math
 from functools import cached_property
 from typing import Any
 
@@ -12,6 +13,7 @@ import numpy as np
 
 from gapsvm.losses.base import Loss
 from gapsvm.losses.best_bias import Part, best_bias, loss_sum
+from gapsvm.types.curves import FiveNumbers
 
 ONE = np.ones(1)
 """In place of an array of ones."""
@@ -21,16 +23,58 @@ class RowLosses:
     """Σ s_i φ(σ_i(m_i + b)) over rows; what a problem sets is declared here."""
 
     y: Any
+    lam: float
     loss: Loss
     weight: Any
     """s_i, or ``ONE``."""
     total_weight: float
     bias: Any
     """"free" where a bias is not penalised."""
+    radius: float = math.inf
+    """Of the ball that the problem is confined to."""
+    bias_ratio: float = 0.0
+    """ρ of a penalised bias, which counts as a feature of the value √ρ."""
 
     @property
     def n_rows(self) -> int:
         return len(self.y)
+
+    @property
+    def sq_norms(self) -> Any:
+        """‖x_i‖², of a kernel K(x_i, x_i)."""
+        raise NotImplementedError
+
+    @property
+    def scale(self) -> float:
+        """1/(λS), the factor of c_i = σ_i s_i/(λS)."""
+        return 1.0 / (self.lam * self.total_weight)
+
+    @cached_property
+    def mean_sq_norm(self) -> float:
+        return float(np.mean(self.sq_norms))
+
+    @cached_property
+    def largest_sq_norm(self) -> float:
+        return float(np.max(self.sq_norms, initial=0.0))
+
+    @cached_property
+    def mean_abs_target(self) -> float:
+        """The mean of |t|: 1 for margin losses."""
+        return float(np.mean(np.abs(self.t)))
+
+    def best_multiple(self, alpha: Any, square: float) -> float:
+        """The c ∈ [0, 1] that maximises D(c·α), ‖w(α)‖² = ``square``: an α from another λ is too
+        long or right.
+
+        1 where D is not a quadratic on the way.
+        """
+        curve = self.loss.curve
+        if not isinstance(curve, FiveNumbers):
+            return 1.0
+        weight = self.weight / self.total_weight
+        linear = float(np.sum(weight * (self.t * alpha - curve.eps * np.abs(alpha))))
+        quadratic = self.lam * square + curve.gamma * float(np.sum(weight * alpha**2))
+        return min(1.0, max(0.0, linear / quadratic)) if quadratic > 0 else 1.0
 
     @property
     def sign(self) -> Any:

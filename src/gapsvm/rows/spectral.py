@@ -145,6 +145,54 @@ def sigma2(
     )
 
 
+def sigma2_by_products(
+    product: Callable[[Any], Any],
+    size: int,
+    trace: float,
+    normalised: bool,
+    start: Any,
+    accuracy: float,
+    seed: int,
+) -> Sigma2:
+    """σ² where it is the norm of a positive semidefinite matrix that is known by its products.
+
+    Parameters
+    ----------
+    product : callable
+        Av, for a vector of ``size`` numbers.
+    trace : float
+        Of A.
+    normalised : bool
+        What σ² is of.
+    start : array, or None
+        Where A has no negative value: a vector that is positive where A has values.
+    accuracy : float
+        Stop when value/lower ≤ 1 + accuracy.
+    seed : int
+        Of Lanczos.
+    """
+    if not trace > 0.0:
+        return Sigma2(_TINY, "bound", normalised, 0.0, 0.0)
+    slack = 8.0 * _EPS * (size + 16)
+    if start is not None:
+        found = _collatz_wielandt(product, start, accuracy, slack)
+    else:
+        rng, steps = np.random.default_rng(seed), max(_PRODUCTS, min(_STEPS, _BASIS // size))
+        scaled = _lanczos(
+            lambda v: product(v) / trace, size, 1.0, steps, accuracy, True, rng, slack
+        )
+        found = scaled._replace(upper=trace * scaled.upper, lower=trace * scaled.lower)
+    lower = max(found.lower, trace / size * (1.0 - slack))
+    return Sigma2(
+        value=max(min(found.upper, trace * (1.0 + slack)), lower),
+        kind=found.kind,
+        normalised=normalised,
+        passes=found.passes,
+        lower=lower,
+        failure=_FAILURE if found.kind == "probable" else 0.0,
+    )
+
+
 def _estimate(
     rows: Rows, backend: Backend, normalised: bool, sample: int, accuracy: float, seed: int
 ) -> Sigma2:

@@ -11,6 +11,7 @@ import numpy as np
 from gapsvm.backends import Backend
 from gapsvm.problems.base import Problem
 from gapsvm.problems.linear import LinearProblem
+from gapsvm.problems.row_losses import RowLosses
 from gapsvm.solvers.trace import Progress
 
 P = TypeVar("P", contravariant=True)
@@ -76,14 +77,15 @@ def warmed(solver: Solver[Any, Any], warm: Any) -> Solver[Any, Any]:
     return found
 
 
-def refusal_of_others(problem: object, kind: type) -> str:
-    """Why a solver for one kind of problems does not take this one; empty if it does."""
-    if isinstance(problem, kind):
+def refusal_of_others(problem: object, *kinds: type) -> str:
+    """Why a solver for some kinds of problems does not take this one; empty if it does."""
+    if isinstance(problem, kinds):
         return ""
-    return f"it is for a {kind.__name__}, not for a {type(problem).__name__}"
+    names = " or a ".join(kind.__name__ for kind in kinds)
+    return f"it is for a {names}, not for a {type(problem).__name__}"
 
 
-def refusal_of_balls(problem: LinearProblem) -> str:
+def refusal_of_balls(problem: RowLosses) -> str:
     """Why a problem with a radius is not for methods that need w(α) to be linear in α."""
     if problem.radius == math.inf:
         return ""

@@ -24,6 +24,7 @@ from gapsvm.solvers.newton.newton import Newton
 from gapsvm.solvers.outer_bias import OuterBias
 from gapsvm.solvers.quasi_newton.lbfgs import LBFGS
 from gapsvm.solvers.sdca.accelerated import AcceleratedSDCA
+from gapsvm.solvers.sdca.kernel import KernelSDCA
 from gapsvm.solvers.sdca.pairs import PairSDCA
 from gapsvm.solvers.sdca.serial import SDCA
 from gapsvm.solvers.subgradient.rules import STEP_RULES, get_step_rule
@@ -89,6 +90,7 @@ _add("proximal-bundle", ProximalBundle, "cutting planes with proximal terms (Do,
 _add("pair-sdca", PairSDCA, "sdca over all pairs of documents, for ranking")
 _add("working-set", WorkingSet, "blocks of rows, for kernel problems")
 _add("kernel-newton", KernelNewton, "blocks of rows, for kernel problems with the logistic loss")
+_add("kernel-sdca", KernelSDCA, "sdca over rows of a kernel matrix")
 _add("frank-wolfe", FrankWolfe, "block-coordinate Frank-Wolfe, for structured problems")
 _add("lbfgs", LBFGS, "quasi-Newton steps, for smooth structured problems")
 

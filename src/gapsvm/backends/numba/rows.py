@@ -1,7 +1,8 @@
 """What a kernel may do with a row: the same names for dense and CSR matrices.
 
 ``row_dot``, ``row_axpy``, ``row_sq_norm`` and ``prefetch_row`` are overloaded on the type of the
-matrix, so every kernel is written once.
+matrix, so every kernel is written once.  A row of a kernel matrix is one more type of row: its
+vector of weights lives where K is known (``gapsvm.types.matrices``).
 """
 
 # ruff: noqa: RET505 - an overload returns a different function on each branch
@@ -13,7 +14,7 @@ import numpy as np
 from numba.extending import overload, register_jitable
 
 from gapsvm.backends.numba.intrinsics import prefetch, prefetch_second, sparse_axpy, sparse_dot
-from gapsvm.types.matrices import CSR
+from gapsvm.types.matrices import CSR, CoefficientRows, MarginRows
 
 _1 = np.uint64(1)  # a signed offset would be checked
 _LINE, _REACH = np.uint64(16), np.uint64(512)  # values in a cache line; beyond, hardware follows
@@ -34,6 +35,30 @@ def _is_csr(X: Any) -> bool:
     return getattr(X, "instance_class", None) is CSR
 
 
+def _is_coefficients(X: Any) -> bool:
+    return getattr(X, "instance_class", None) is CoefficientRows
+
+
+def _is_margins(X: Any) -> bool:
+    return getattr(X, "instance_class", None) is MarginRows
+
+
+@register_jitable(**REORDER)
+def _sum_over_columns(row, columns, w):
+    """Σ_j K_ij v_j."""
+    total = 0.0
+    for j in range(row.size):
+        total += row[j] * w[columns[j]]
+    return total
+
+
+@register_jitable
+def _add_to_columns(row, columns, scale, w):
+    """m_j += scale·K_ij."""
+    for j in range(row.size):
+        w[columns[j]] += scale * row[j]
+
+
 def row_dot(X, i, w):
     """⟨x_i, w⟩ in float64."""
 
@@ -43,7 +68,7 @@ def row_axpy(X, i, scale, w):
 
 
 def row_axpy_growth(X, i, scale, w):
-    """w += scale · x_i; returns by how much ‖w‖² has grown."""
+    """w += scale · x_i; returns by how much ‖w‖² has grown (of a function f: ‖f‖²)."""
 
 
 def row_clear(X, i, w):
@@ -71,6 +96,10 @@ def _row_dot(X, i, w):
             return sparse_dot(X.data, X.indices, w, first, last)
 
         return csr
+    elif _is_coefficients(X):
+        return lambda X, i, w: _sum_over_columns(X.values[X.place[i]], X.columns, w)
+    elif _is_margins(X):
+        return lambda X, i, w: w[i]
     else:
         return lambda X, i, w: simd_dot(X.values[i], w)
 
@@ -84,6 +113,14 @@ def _row_axpy(X, i, scale, w):
             sparse_axpy(X.data, X.indices, w, first, last, np.float64(scale))
 
         return csr
+    elif _is_coefficients(X):
+
+        def coefficients(X, i, scale, w):
+            w[i] += scale
+
+        return coefficients
+    elif _is_margins(X):
+        return lambda X, i, scale, w: _add_to_columns(X.values[X.place[i]], X.columns, scale, w)
     else:
 
         def dense(X, i, scale, w):
@@ -103,6 +140,22 @@ def _row_axpy_growth(X, i, scale, w):
             return sparse_axpy(X.data, X.indices, w, first, last, np.float64(scale))
 
         return csr
+    elif _is_coefficients(X):
+
+        def coefficients(X, i, scale, w):
+            growth = scale * (2.0 * row_dot(X, i, w) + scale * X.diagonal[i])
+            w[i] += scale
+            return growth
+
+        return coefficients
+    elif _is_margins(X):
+
+        def margins(X, i, scale, w):
+            growth = scale * (2.0 * w[i] + scale * X.values[X.place[i], X.place[i]])
+            row_axpy(X, i, scale, w)
+            return growth
+
+        return margins
     else:
 
         def dense(X, i, scale, w):
@@ -147,6 +200,14 @@ def _block_gram(X, rows, u, out):
                 row_clear(X, i, u)
 
         return csr
+    elif _is_margins(X):
+
+        def margins(X, rows, u, out):
+            for j in range(rows.size):
+                for k in range(rows.size):
+                    out[j, k] = X.values[X.place[rows[j]], X.place[rows[k]]]
+
+        return margins
     else:
 
         def dense(X, rows, u, out):
@@ -203,6 +264,8 @@ def _prefetch_row(X, far, mid, near):
                 prefetch_second(X.indices, k)
 
         return csr
+    elif _is_coefficients(X) or _is_margins(X):
+        return lambda X, far, mid, near: None
     else:
 
         def dense(X, far, mid, near):

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from gapsvm.backends.reference.rows import Matrix, margins_of, row
-from gapsvm.backends.reference.subgradient import store, written_out
+from gapsvm.backends.reference.rows import Matrix, add, margins_of, square_of
+from gapsvm.backends.reference.subgradient import square, store, written_out
 from gapsvm.types.steps import Averaging, Ball, BiasStep, StepSizes, WeightArrays
 from gapsvm.types.tables import PULLS, SIGNED_WEIGHT, TARGET, VISITS
 
@@ -49,7 +49,7 @@ def batch_bias_steps(
     weights: WeightArrays,
 ) -> int:
     w, mean, bias, mean_bias = written_out(weights)
-    done = 0
+    done, length = 0, square(weights)
     for eta, decay, batch in zip(*sizes, batches.astype(np.int64)):
         a, m = np.empty(len(batch)), margins_of(X, batch, w)
         c, t = table[batch, SIGNED_WEIGHT], table[batch, TARGET]
@@ -57,15 +57,16 @@ def batch_bias_steps(
         if mean.size:
             mean = averaging.keep * mean + averaging.gain * w
             mean_bias = averaging.keep * mean_bias + averaging.gain * bias
-        w = decay * w
+        w, length = decay * w, decay**2 * length
         for i, pull in zip(batch, a):
-            columns, x = row(X, i)
             table[i, VISITS] += 1.0
             table[i, PULLS] += pull
-            w[columns] += eta / len(batch) * table[i, SIGNED_WEIGHT] * pull * x
-        w *= min(1.0, ball.radius / max(np.sqrt(w @ w), 1e-300))
+            length += add(X, i, eta / len(batch) * table[i, SIGNED_WEIGHT] * pull, w)
+        length = square_of(X, w, length)
+        share = min(1.0, ball.radius / max(np.sqrt(length), 1e-300))
+        w, length = share * w, share**2 * length
         done += 1
-        if np.sqrt(w @ w) >= ball.leave_at:
+        if np.sqrt(length) >= ball.leave_at:
             break
-    store(weights, w, mean, bias, mean_bias)
+    store(weights, w, square_of(X, w, length), mean, bias, mean_bias)
     return done

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from gapsvm.backends.reference.rows import Matrix, margins_of, row
+from gapsvm.backends.reference.rows import Matrix, add, margins_of
 from gapsvm.backends.reference.sdca import sdca_steps
 from gapsvm.types.steps import AverageOfAlpha, BatchCurvature, Queue
 from gapsvm.types.tables import ALPHA, SIGNED_WEIGHT, TARGET
@@ -14,13 +14,11 @@ from gapsvm.types.tables import ALPHA, SIGNED_WEIGHT, TARGET
 Curve = Any
 
 
-def _push(X: Matrix, table: Any, rows: Any, steps: Any, w: Any) -> float:
-    """w += Σ c_i δ_i x_i; returns Σ c_i δ_i."""
+def _push(X: Matrix, table: Any, rows: Any, steps: Any, w: Any) -> tuple[float, float]:
+    """w += Σ c_i δ_i x_i; returns Σ c_i δ_i, and by how much ‖w‖² has grown."""
     c = table[rows, SIGNED_WEIGHT]
-    for i, push in zip(rows, c * steps):
-        columns, x = row(X, i)
-        w[columns] += push * x
-    return float(c @ steps)
+    growth = sum(add(X, i, push, w) for i, push in zip(rows, c * steps))
+    return float(c @ steps), growth
 
 
 def _look(
@@ -49,12 +47,11 @@ def _adapted(
 ) -> tuple[Any, float]:
     """Algorithm 2 between its two steps: the second ones, and the next β."""
     (a, q, c, t), (z, moves) = table[batch].T, look
-    delta = np.zeros_like(w)
-    mass = _push(X, table, batch, new - a, delta)
+    mass, square = _push(X, table, batch, new - a, np.zeros_like(w))
     zeta = np.sum(np.abs(c) * q * (new - a) ** 2)
     if zeta == 0:
         return new, beta
-    rho = min(max((delta @ delta + ratio * mass**2) / zeta, 1.0), curvature.limit)
+    rho = min(max((square + ratio * mass**2) / zeta, 1.0), curvature.limit)
     second = np.where(moves, curve.dual_step(a, z, t, rho * q), a)
     return second, float(beta**curvature.inertia * rho ** (1 - curvature.inertia))
 
@@ -103,10 +100,10 @@ def minibatch_steps(
         new[:] = np.where(table[rows, ALPHA] == old, new, table[rows, ALPHA])
         old[:] = table[rows, ALPHA]
         moved = w.copy()
-        mass = _push(X, table, rows, new - old, moved)
+        mass, growth = _push(X, table, rows, new - old, moved)
         weights, t = np.abs(table[rows, SIGNED_WEIGHT]), table[rows, TARGET]
         rise = weights @ (curve.conjugate(old, t) - curve.conjugate(new, t))
-        rise -= 0.5 * (moved @ moved - w @ w) + bias * mass + 0.5 * ratio * mass**2
+        rise -= 0.5 * growth + bias * mass + 0.5 * ratio * mass**2
         if adaptive and np.any(new != old) and rise <= 0:
             refusals += 1
             new[:] = old

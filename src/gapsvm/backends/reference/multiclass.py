@@ -54,4 +54,4 @@ def multiclass_steps(
         norm = np.sqrt(np.sum(w * w))
         if norm > radius:
             w = w * (radius / norm)
-    store(weights, w, mean, 0.0, 0.0)
+    store(weights, w, float(np.sum(w * w)), mean, 0.0, 0.0)

@@ -1,4 +1,4 @@
-"""A row of a matrix, dense or sparse."""
+"""A row of a matrix, dense or sparse, or of a kernel matrix."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from gapsvm.types.matrices import CSR, Dense
+from gapsvm.types.matrices import CSR, CoefficientRows, Dense, MarginRows
 
-Matrix = Dense | CSR
+Matrix = Dense | CSR | CoefficientRows | MarginRows
 
 
-def row(X: Matrix, i: int) -> tuple[Any, Any]:
+def row(X: Any, i: int) -> tuple[Any, Any]:
     """Columns and float64 values of row i."""
     if isinstance(X, Dense):
         return slice(None), X.values[i].astype(float)
@@ -19,16 +19,45 @@ def row(X: Matrix, i: int) -> tuple[Any, Any]:
     return X.indices[inside], X.data[inside].astype(float)
 
 
-def entries(X: Matrix, i: int) -> tuple[Any, Any]:
+def entries(X: Any, i: int) -> tuple[Any, Any]:
     """As ``row``, with columns numbered one by one: of a w that has more rows than X columns."""
     columns, x = row(X, i)
     return (np.arange(len(x)) if isinstance(columns, slice) else columns), x
 
 
-def count_rows(X: Matrix) -> int:
+def count_rows(X: Any) -> int:
     return len(X.values) if isinstance(X, Dense) else len(X.indptr) - 1
+
+
+def dot(X: Matrix, i: int, w: Any) -> float:
+    """⟨x_i, w⟩."""
+    if isinstance(X, MarginRows):
+        return float(w[i])
+    if isinstance(X, CoefficientRows):
+        return float(X.values[X.place[i]] @ w[X.columns])
+    columns, x = row(X, i)
+    return float(x @ w[columns])
+
+
+def add(X: Matrix, i: int, scale: float, w: Any) -> float:
+    """w += scale·x_i; returns by how much ‖w‖² has grown."""
+    before = dot(X, i, w)
+    if isinstance(X, CoefficientRows):
+        w[i] += scale
+        return scale * (2.0 * before + scale * float(X.diagonal[i]))
+    if isinstance(X, MarginRows):
+        w[X.columns] += scale * X.values[X.place[i]]
+        return scale * (2.0 * before + scale * float(X.values[X.place[i], X.place[i]]))
+    columns, x = row(X, i)
+    w[columns] += scale * x
+    return scale * (2.0 * before + scale * float(x @ x))
+
+
+def square_of(X: Matrix, w: Any, grown: float) -> float:
+    """‖w‖², of a function what it has grown to."""
+    return grown if isinstance(X, CoefficientRows | MarginRows) else float(w @ w)
 
 
 def margins_of(X: Matrix, rows: Any, w: Any) -> Any:
     """⟨x_i, w⟩ of those rows."""
-    return np.array([x @ w[columns] for columns, x in (row(X, int(i)) for i in rows)])
+    return np.array([dot(X, int(i), w) for i in rows])

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from gapsvm.backends.reference.rows import Matrix, margins_of, row
+from gapsvm.backends.reference.rows import Matrix, add, dot, margins_of
 from gapsvm.backends.reference.sampling import shuffle
 from gapsvm.types.steps import Until
 from gapsvm.types.tables import ALPHA
@@ -32,8 +32,7 @@ def sdca_steps(
     for k in range(start, stop):
         i = int(order[k])
         a, q, c, t = table[i]
-        columns, x = row(X, i)
-        z = np.sign(c) * (x @ w[columns] + bias)
+        z = np.sign(c) * (dot(X, i, w) + bias)
         v = float(curve.violation(a, z, t))
         if v < -threshold:
             continue
@@ -45,7 +44,7 @@ def sdca_steps(
         gap += abs(c) * float(curve.value(z, t) + curve.conjugate(a, t) + a * z)
         new = float(curve.dual_step(a, z, t, sigma * q))
         table[i, ALPHA] = new
-        w[columns] += sigma * c * (new - a) * x
+        add(X, i, sigma * c * (new - a), w)
         bias += sigma * ratio * c * (new - a)
     return kept, bias, worst, gap
 

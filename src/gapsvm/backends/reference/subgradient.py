@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from gapsvm.backends.reference.rows import Matrix, row
+from gapsvm.backends.reference.rows import Matrix, add, dot, square_of
 from gapsvm.types.steps import Averaging, Ball, BiasStep, StepSizes, WeightArrays
 from gapsvm.types.tables import PULLS, SIGNED_WEIGHT, TARGET, VISITS
 
@@ -20,20 +20,30 @@ def written_out(weights: WeightArrays) -> tuple[Any, Any, float, float]:
     return scale * v, p * v + r * u if u.size else u, bias, mean_bias
 
 
-def store(weights: WeightArrays, w: Any, mean: Any, bias: float, mean_bias: float) -> None:
+def square(weights: WeightArrays) -> float:
+    """‖w‖²."""
+    return float(weights.scalars[0] ** 2 * weights.scalars[1])
+
+
+def store(
+    weights: WeightArrays, w: Any, square: float, mean: Any, bias: float, mean_bias: float
+) -> None:
     weights.v[:], weights.u[:] = w, mean
-    weights.scalars[:] = 1.0, np.sum(w * w), bias, 0.0, 1.0, mean_bias
+    weights.scalars[:] = 1.0, square, bias, 0.0, 1.0, mean_bias
 
 
-def _projected(ball: Ball, w: Any, bias: float) -> tuple[Any, float]:
-    norm = np.sqrt(w @ w + max(ball.bias_norm, 0.0) * bias**2)
-    if norm > ball.radius:
-        share = ball.radius / norm
-        w, bias = w * share, bias * (share if ball.bias_norm > 0 else 1.0)
+def _share(ball: Ball, square: float, bias: float) -> float:
+    """Of (w, b) that is left of it in the ball."""
+    norm = np.sqrt(square + max(ball.bias_norm, 0.0) * bias**2)
+    return float(ball.radius / norm) if norm > ball.radius else 1.0
+
+
+def _projected(ball: Ball, share: float, bias: float) -> float:
+    bias *= share if ball.bias_norm > 0 else 1.0
     if ball.bias_norm < 0 and ball.radius < np.inf:
         limit = 1 / np.sqrt(-ball.bias_norm)
         bias = min(max(bias, -limit), limit)
-    return w, bias
+    return bias
 
 
 def subgradient_steps(
@@ -48,28 +58,28 @@ def subgradient_steps(
     weights: WeightArrays,
 ) -> int:
     w, mean, bias, mean_bias = written_out(weights)
-    done = 0
+    done, length = 0, square(weights)
     for eta, decay, batch in zip(*sizes, batches.astype(np.int64)):
         if mean.size:
             mean = averaging.keep * mean + averaging.gain * w
             mean_bias = averaging.keep * mean_bias + averaging.gain * bias
-        step, total = np.zeros_like(w), 0.0
-        for i in batch:
-            columns, x = row(X, i)
-            weight, z = table[i, SIGNED_WEIGHT], x @ w[columns] + bias
+        pulls = np.empty(len(batch))
+        for j, i in enumerate(batch):
+            weight, z = table[i, SIGNED_WEIGHT], dot(X, i, w) + bias
             a = float(curve.maximiser(z if weight >= 0 else -z, table[i, TARGET]))
             table[i, VISITS] += 1.0
             table[i, PULLS] += a
-            pull = eta * weight * a / len(batch)
-            step[columns] += pull * x
-            total += pull
-        w = decay * w + step
-        bias = (decay if bias_step.decays else 1.0) * bias + bias_step.ratio * total
-        w, bias = _projected(ball, w, bias)
+            pulls[j] = eta * weight * a / len(batch)
+        w, length = decay * w, decay**2 * length
+        length += sum(add(X, i, pull, w) for i, pull in zip(batch, pulls))
+        bias = (decay if bias_step.decays else 1.0) * bias + bias_step.ratio * pulls.sum()
+        length = square_of(X, w, length)
+        share = _share(ball, length, bias)
+        w, length, bias = share * w, share**2 * length, _projected(ball, share, bias)
         done += 1
-        if np.sqrt(w @ w) >= ball.leave_at:
+        if np.sqrt(length) >= ball.leave_at:
             break
-    store(weights, w, mean, bias, mean_bias)
+    store(weights, w, square_of(X, w, length), mean, bias, mean_bias)
     return done
 
 

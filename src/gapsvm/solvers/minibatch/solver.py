@@ -27,10 +27,12 @@ from typing import Any, Literal
 import numpy as np
 
 from gapsvm.backends import Backend
-from gapsvm.problems.linear import Iterate, LinearProblem
+from gapsvm.problems.kernel import KernelProblem
+from gapsvm.problems.linear import LinearProblem
 from gapsvm.registry.storable import storable
-from gapsvm.rows.spectral import batch_worth_using, beta, sigma2
+from gapsvm.rows.spectral import batch_worth_using, beta
 from gapsvm.solvers.base import refusal_of_balls, refusal_of_others
+from gapsvm.solvers.dual_rows import dual_rows_of
 from gapsvm.solvers.row_order import new_order
 from gapsvm.solvers.sdca.serial import bias_ratio, dual_start
 from gapsvm.solvers.tail import Tail
@@ -185,20 +187,20 @@ class MiniBatchSDCA:
 
     def refusal(self, problem: object) -> str:
         """What the problem lacks for this solver to work; empty if nothing."""
-        if not isinstance(problem, LinearProblem):
-            return refusal_of_others(problem, LinearProblem)
+        if not isinstance(problem, LinearProblem | KernelProblem):
+            return refusal_of_others(problem, LinearProblem, KernelProblem)
         found = refusal_of_balls(problem)
+        if not found and isinstance(problem, KernelProblem) and self.sampler == "streams":
+            found = "sampler='streams' is for rows in memory, which a kernel matrix is not"
         if not found and self.batch_size != "auto" and self.batch_size > problem.n_rows:
             found = f"batch_size must be at most n = {problem.n_rows}, got {self.batch_size}"
         return found
 
-    def warmed(self, iterate: Iterate) -> MiniBatchSDCA:
+    def warmed(self, iterate: Any) -> MiniBatchSDCA:
         """The same, to begin at an α."""
         return replace(self, alpha=iterate.alpha, bias=iterate.bias)
 
-    def init(
-        self, problem: LinearProblem, backend: Backend, rng: np.random.Generator
-    ) -> MiniBatchState:
+    def init(self, problem: Any, backend: Backend, rng: np.random.Generator) -> MiniBatchState:
         n = problem.n_rows
         ratio = bias_ratio(problem)
         table, w, bias, centre = dual_start(problem, backend, ratio, self.alpha, self.bias)
@@ -211,7 +213,7 @@ class MiniBatchSDCA:
         return MiniBatchState(
             table=table,
             w=w,
-            scratch=backend.zeros(problem.n_features if self._needs_scratch(problem, size) else 0),
+            scratch=backend.zeros(w.size if self._needs_scratch(problem, size) else 0),
             bias=bias,
             centre=centre,
             order=order,
@@ -227,7 +229,7 @@ class MiniBatchSDCA:
             note="; ".join(text for text in (note, why) if text),
         )
 
-    def _size(self, problem: LinearProblem, backend: Backend) -> tuple[int, str]:
+    def _size(self, problem: Any, backend: Backend) -> tuple[int, str]:
         """The batch size, and why."""
         n = problem.n_rows
         if self.batch_size != "auto":
@@ -239,7 +241,7 @@ class MiniBatchSDCA:
         return size, f"batches of {size}: the largest b with β_b ≤ 2"
 
     def _sigma2(
-        self, problem: LinearProblem, backend: Backend, *, normalised: bool, needed: bool
+        self, problem: Any, backend: Backend, *, normalised: bool, needed: bool
     ) -> float | None:
         """σ² as asked for; None if nobody needs it."""
         if isinstance(self.sigma2, float | int):
@@ -247,16 +249,17 @@ class MiniBatchSDCA:
         if self.sigma2 is None and not needed:
             return None
         sample = min(problem.n_rows, _SAMPLE) if self.sigma2 == "estimate" else None
-        return sigma2(problem.rows, backend, normalised=normalised, sample=sample).value
+        reach = dual_rows_of(problem)
+        return reach.sigma2(backend, normalised=normalised, sample=sample).value
 
     def _curvature(
-        self, problem: LinearProblem, backend: Backend, size: int, ratio: float
+        self, problem: Any, backend: Backend, size: int, ratio: float
     ) -> tuple[float, float, Any, str]:
         """β to begin with, its upper limit, v_i of every row, and a note on σ²."""
         n = problem.n_rows
         together = min(n, size * (self.staleness + 1))  # rows under way look past each other too
         form = _FORMS[self.rule][0] if self.form == "auto" else self.form
-        norms = problem.sq_norms + ratio
+        norms = np.maximum(problem.sq_norms, 0.0) + ratio
         largest = float(np.max(norms, initial=0.0))
         if form == "unit" and largest > 1.0 + 1e-6:
             raise ValueError(
@@ -283,16 +286,20 @@ class MiniBatchSDCA:
         return limit, limit, curvature, note
 
     def advance(
-        self, problem: LinearProblem, state: MiniBatchState, backend: Backend, budget: int
+        self, problem: Any, state: MiniBatchState, backend: Backend, budget: int
     ) -> MiniBatchState:
-        """Whole batches only: at least one, and no more rows than the budget beyond that."""
+        """Whole batches only: at least one, and no more rows than the budget beyond that; of a
+        kernel problem those whose values of K are computed together."""
         a_pass = max(1, math.ceil(problem.n_rows / state.batch_size))
+        together = dual_rows_of(problem).together
+        chunk = max(1, int(min(_CHUNK_INDICES, together)) // state.batch_size)
         left = max(1, budget // state.batch_size)
+        if together < math.inf:
+            left = chunk - state.steps % a_pass % chunk  # whole ones, so that a break shifts none
         if state.steps == 0:
             state.hint = math.inf
         while left > 0:
             done = state.steps % a_pass
-            chunk = max(1, _CHUNK_INDICES // state.batch_size)
             steps = min(left, chunk, a_pass - done, self._wait(state))
             self._steps(problem, state, backend, steps, done)
             left -= steps
@@ -301,53 +308,70 @@ class MiniBatchSDCA:
         return state
 
     def _steps(
-        self, problem: LinearProblem, state: MiniBatchState, backend: Backend, steps: int, done: int
+        self, problem: Any, state: MiniBatchState, backend: Backend, steps: int, done: int
     ) -> None:
-        ratio, size, n = bias_ratio(problem), state.batch_size, problem.n_rows
+        size, n = state.batch_size, problem.n_rows
         permuted = self.sampler != "subsets" or self.rule == "exact"
         if done == 0 and self.sampler == "streams":
             new_order(problem, state.order, n, state.seed, backend)
         elif done == 0 and permuted:
             backend.shuffle(state.order, n, state.seed)
-        view, curve = problem.rows.view, problem.loss.curve
-        if self.rule == "exact":
-            start, stop = done * size, min(n, (done + steps) * size)
-            with one_blas_thread():
-                state.bias, gap = backend.block_steps(
-                    view, curve, state.table, state.order, start, stop, size,
-                    state.w, state.scratch, state.bias, ratio, self.sweeps,
-                )  # fmt: skip
-            state.rows_visited += stop - start
+        first, last = done * size, (done + steps) * size
+        if permuted:  # the last batch is filled up from the front
+            rows = state.order[first : min(n, last)]
+            if last > n and self.rule != "exact":
+                rows = np.append(rows, state.order[: last - n])
         else:
-            if permuted:  # the last batch is filled up from the front
-                first, last = done * size, (done + steps) * size
-                batches = state.order[first:last]
-                if last > n:
-                    batches = np.append(batches, state.order[: last - n])
-                batches = batches.reshape(steps, size)
+            rows = backend.empty((steps, size), np.uint32)
+            backend.draw_subsets(state.order, rows, state.seed)
+        visited = rows.ravel() if not self.staleness else np.append(rows, state.queue[0])
+        with dual_rows_of(problem).stepping(visited, state.table, state.w) as view:
+            if self.rule == "exact":
+                gap = self._exact_steps(view, problem, state, backend, first, min(n, last))
             else:
-                batches = backend.empty((steps, size), np.uint32)
-                backend.draw_subsets(state.order, batches, state.seed)
-            state.bias, state.beta, refusals, gap = backend.minibatch_steps(
-                view, curve, state.table, batches, state.w, state.bias, ratio, state.steps,
-                BatchCurvature(
-                    state.beta, state.limit, self.inertia if self.rule == "aggressive" else 1.0
-                ),
-                Queue(*state.queue),
-                AverageOfAlpha(
-                    _WEIGHT_OF_PAST if self.average == "decaying" else 1.0, state.mean, state.seen
-                ),
-                state.scratch,
-            )  # fmt: skip
-            state.refusals += refusals
-            state.rows_visited += batches.size
+                gap = self._batch_steps(view, problem, state, backend, rows.reshape(steps, size))
+        state.rows_visited += rows.size
         state.steps += steps
         state.gap_sum += gap
 
-    def _needs_scratch(self, problem: LinearProblem, size: int) -> bool:
+    def _exact_steps(
+        self,
+        view: Any,
+        problem: Any,
+        state: MiniBatchState,
+        backend: Backend,
+        start: int,
+        stop: int,
+    ) -> float:
+        with one_blas_thread():
+            state.bias, gap = backend.block_steps(
+                view, problem.loss.curve, state.table, state.order, start, stop, state.batch_size,
+                state.w, state.scratch, state.bias, bias_ratio(problem), self.sweeps,
+            )  # fmt: skip
+        return float(gap)
+
+    def _batch_steps(
+        self, view: Any, problem: Any, state: MiniBatchState, backend: Backend, batches: Any
+    ) -> float:
+        inertia = self.inertia if self.rule == "aggressive" else 1.0
+        keep = _WEIGHT_OF_PAST if self.average == "decaying" else 1.0
+        state.bias, state.beta, refusals, gap = backend.minibatch_steps(
+            view, problem.loss.curve, state.table, batches, state.w, state.bias,
+            bias_ratio(problem), state.steps,
+            BatchCurvature(state.beta, state.limit, inertia),
+            Queue(*state.queue),
+            AverageOfAlpha(keep, state.mean, state.seen),
+            state.scratch,
+        )  # fmt: skip
+        state.refusals += refusals
+        return float(gap)
+
+    def _needs_scratch(self, problem: Any, size: int) -> bool:
         """Whether a batch stores more values than w has: then vectors are gone through whole."""
+        if isinstance(problem, KernelProblem):
+            return False
         many = size * problem.rows.n_stored >= problem.n_features * problem.n_rows
-        return many or self.rule == "exact"
+        return bool(many or self.rule == "exact")
 
     def _wait(self, state: MiniBatchState) -> int:
         """Steps until the tail begins anew; it is begun here if this is the step."""
@@ -359,7 +383,7 @@ class MiniBatchSDCA:
             state.mean[:], state.seen[:] = 0.0, state.steps - 1
         return state.tail.wait(state.steps)
 
-    def _end_pass(self, problem: LinearProblem, state: MiniBatchState, a_pass: int) -> None:
+    def _end_pass(self, problem: Any, state: MiniBatchState, a_pass: int) -> None:
         """Guess the gap from what the rows of this pass had, and move the centre of a free bias."""
         visited = (
             min(problem.n_rows, a_pass * state.batch_size)
@@ -374,10 +398,10 @@ class MiniBatchSDCA:
         if problem.bias == "free":
             state.bias, state.centre = 2.0 * state.bias - state.centre, state.bias
 
-    def iterate(self, problem: LinearProblem, state: MiniBatchState) -> Iterate:
-        alpha = state.table[:, ALPHA].copy()
+    def iterate(self, problem: Any, state: MiniBatchState) -> Any:
+        alpha, iterate = state.table[:, ALPHA].copy(), dual_rows_of(problem).iterate
         if self.average is None:
-            return Iterate(state.w.copy(), state.bias, alpha)
+            return iterate(state.w.copy(), state.bias, alpha)
         if self.average == "decaying":
             mean = alpha + _WEIGHT_OF_PAST ** (state.steps - state.seen) * (state.mean - alpha)
         elif count := state.tail.count(state.steps):
@@ -385,7 +409,7 @@ class MiniBatchSDCA:
         else:
             mean = alpha
         curve = problem.loss.curve
-        return Iterate(None, state.bias, np.clip(mean, curve.lo, curve.hi))
+        return iterate(None, state.bias, np.clip(mean, curve.lo, curve.hi))
 
-    def progress(self, problem: LinearProblem, state: MiniBatchState) -> Progress:
+    def progress(self, problem: Any, state: MiniBatchState) -> Progress:
         return Progress(state.rows_visited, math.nan if self.average else state.hint)

@@ -24,8 +24,10 @@ import numpy as np
 
 from gapsvm.backends import Backend
 from gapsvm.problems.linear import Iterate, LinearProblem
+from gapsvm.problems.row_losses import RowLosses
 from gapsvm.registry.storable import storable
 from gapsvm.solvers.base import Foreseen, refusal_of_balls, refusal_of_others
+from gapsvm.solvers.dual_rows import dual_rows_of
 from gapsvm.solvers.row_order import FEW, expect_rows, new_order, read_in_chunks
 from gapsvm.solvers.sdca import subspace
 from gapsvm.solvers.sdca.parallel import (
@@ -193,7 +195,7 @@ class SDCA:
         table, w, bias, centre = dual_start(problem, backend, ratio, self.alpha, self.bias)
         if self.single:
             w = w.astype(np.float32)
-        order = backend.place(_rows_with_weight(problem))
+        order = backend.place(rows_with_weight(problem))
         first_pass = self.shrinking and self.alpha is None and problem.loss.kind == "margin"
         return SDCAState(
             table=table,
@@ -265,7 +267,7 @@ class SDCA:
         state.last_moves, state.passes = (), 0
         state.active, state.threshold, state.screening = state.kept, math.inf, False
         if state.active == 0:  # nobody's gap is above the others'
-            state.order = _rows_with_weight(problem)
+            state.order = rows_with_weight(problem)
             state.active = state.order.size
         state.position = state.kept = 0
         state.gap_sum = 0.0
@@ -397,7 +399,7 @@ class SDCA:
 
     def with_bias(self, problem: LinearProblem, state: SDCAState, bias: float) -> SDCAState:
         """α and w with b held there: which rows matter there is not known yet."""
-        order = _rows_with_weight(problem)
+        order = rows_with_weight(problem)
         return SDCAState(
             table=state.table,
             w=state.w,
@@ -420,7 +422,7 @@ class SDCA:
         return Progress(state.rows_visited, state.hint)
 
 
-def bias_ratio(problem: LinearProblem) -> float:
+def bias_ratio(problem: RowLosses) -> float:
     """λ/κ: how much the bias follows Σ c_i α_i.
 
     For a free one a tenth of the mean ‖x‖², but so much at least that a pass can move it by
@@ -433,7 +435,7 @@ def bias_ratio(problem: LinearProblem) -> float:
 
 
 def dual_start(
-    problem: LinearProblem, backend: Backend, ratio: float, alpha: Any, bias: float
+    problem: RowLosses, backend: Backend, ratio: float, alpha: Any, bias: float
 ) -> tuple[Any, Any, float, float]:
     """(table, w, bias, centre of the bias) at zero, or at the best multiple of a given α."""
     curve = problem.loss.curve
@@ -443,13 +445,13 @@ def dual_start(
     table[:, CURVATURE] = np.abs(problem.scale * problem.weight) * (problem.sq_norms + ratio)
     table[:, SIGNED_WEIGHT] = problem.scale * problem.sign * problem.weight
     table[:, TARGET] = problem.t
-    w = backend.zeros(problem.n_features)
+    reach = dual_rows_of(problem)
+    w = backend.zeros(reach.size)
     if alpha is None:
         return table, w, problem.bias_at_zero, problem.bias_at_zero
     alpha = table[:, ALPHA]
     coef = table[:, SIGNED_WEIGHT] * alpha
-    backend.combination(problem.rows.view, coef, w)
-    shrink = problem.best_multiple(alpha, w)
+    shrink = problem.best_multiple(alpha, reach.combine(coef, w, backend))
     alpha *= shrink
     w *= shrink
     pull = ratio * shrink * float(coef.sum())
@@ -457,7 +459,8 @@ def dual_start(
     return table, w, bias, bias - pull
 
 
-def _rows_with_weight(problem: LinearProblem) -> Any:
+def rows_with_weight(problem: RowLosses) -> Any:
+    """Their numbers."""
     if problem.weight.size == 1:
         return np.arange(problem.n_rows, dtype=np.uint32)
     return np.flatnonzero(problem.weight).astype(np.uint32)

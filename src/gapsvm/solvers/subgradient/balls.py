@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 from gapsvm.losses.base import Curve
-from gapsvm.problems.linear import LinearProblem
 from gapsvm.problems.multiclass import MulticlassProblem
+from gapsvm.problems.row_losses import RowLosses
 
 
 def ball_radius(lam: float, at_zero: float) -> float:
@@ -21,7 +21,7 @@ def ball_radius(lam: float, at_zero: float) -> float:
     return math.sqrt(at_zero) / math.sqrt(lam) or 1.0
 
 
-def ball_of_minimum(problem: LinearProblem) -> float:
+def ball_of_minimum(problem: RowLosses) -> float:
     """‖w*‖ is no larger.  P(0) has the best bias for responses; for margins 0, as in the paper."""
     if problem.loss.kind == "response":
         return ball_radius(problem.lam, problem.primal_at_zero)
@@ -44,6 +44,6 @@ def stiffness_of(curve: Curve, heaviest: float, square: float) -> float:
     return heaviest * square * curve.slope_within(1.0, 0.0)
 
 
-def heaviest_of(problem: LinearProblem | MulticlassProblem) -> float:
+def heaviest_of(problem: RowLosses | MulticlassProblem) -> float:
     """The largest s_i, where their mean is 1."""
     return float(problem.weight.max()) * problem.n_rows / problem.total_weight

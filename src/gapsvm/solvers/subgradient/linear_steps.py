@@ -22,24 +22,19 @@ from gapsvm.types.steps import Averaging, Ball, BiasStep, StepSizes
 from gapsvm.types.tables import PULLS, SIGNED_WEIGHT, TARGET, VISITS
 
 
-@steps_of.register(LinearProblem)
-@dataclass(frozen=True)
-class LinearSteps:
-    """The table holds (visits, Σ a*, σ_i s_i, t_i), row after row, s_i of mean 1.
+class RowSteps:
+    """What steps have in common where every row has a loss of its margin.
 
-    The certificate takes α_i as the mean of a*(z_i) over the visits of row i (for the hinge:
-    violations over visits), 0 if unvisited, and reports the better of w and w(α).
+    The table holds (visits, Σ a*, σ_i s_i, t_i), row after row, s_i of mean 1.  The certificate
+    takes α_i as the mean of a*(z_i) over the visits of row i (for the hinge: violations over
+    visits), 0 if unvisited.
     """
 
-    problem: LinearProblem
-
-    @property
-    def size(self) -> int:
-        return self.problem.n_features
+    problem: Any
 
     @property
     def radius(self) -> float:
-        return self.problem.radius
+        return float(self.problem.radius)
 
     @property
     def ball_of_minimum(self) -> float:
@@ -85,7 +80,10 @@ class LinearSteps:
         """Let the visits so far count for so much.  Modified: table."""
         table[:, [VISITS, PULLS]] *= share
 
-    def take(self, stretch: Stretch, weights: MovingWeights, table: Any, backend: Backend) -> int:
+    def take_from(
+        self, view: Any, stretch: Stretch, weights: MovingWeights, table: Any, backend: Backend
+    ) -> int:
+        """``take``, where the loop reads rows from ``view``."""
         problem = self.problem
         ratio = 1.0 if problem.bias == "free" else problem.bias_ratio
         take = backend.subgradient_steps
@@ -93,7 +91,7 @@ class LinearSteps:
             take = backend.batch_bias_steps
         return int(
             take(
-                problem.rows.view,
+                view,
                 problem.loss.curve,
                 table,
                 stretch.batches,
@@ -115,8 +113,27 @@ class LinearSteps:
         longest = math.sqrt(problem.largest_sq_norm)
         return limit_of_bias(radius, self._largest_target, longest)
 
-    def iterate(self, point: Any, table: Any) -> Iterate:
+    def dual_point(self, table: Any) -> Any:
+        """α: the mean of a* over the visits of a row."""
         visits, mass, curve = table[:, VISITS], table[:, PULLS], self.problem.loss.curve
         mean = mass / np.where(visits > 0, visits, 1.0)
-        alpha = np.clip(mean, curve.lo, curve.hi)  # by rounding a mean may leave the box
+        return np.clip(mean, curve.lo, curve.hi)  # by rounding a mean may leave the box
+
+
+@steps_of.register(LinearProblem)
+@dataclass(frozen=True)
+class LinearSteps(RowSteps):
+    """w is that of the problem; the certificate reports the better of w and w(α)."""
+
+    problem: LinearProblem
+
+    @property
+    def size(self) -> int:
+        return self.problem.n_features
+
+    def take(self, stretch: Stretch, weights: MovingWeights, table: Any, backend: Backend) -> int:
+        return self.take_from(self.problem.rows.view, stretch, weights, table, backend)
+
+    def iterate(self, point: Any, table: Any) -> Iterate:
+        alpha = self.dual_point(table)
         return Iterate(point[:-1].copy(), float(point[-1]), alpha, try_combination=True)

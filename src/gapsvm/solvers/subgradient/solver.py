@@ -21,7 +21,8 @@ from gapsvm.problems.linear import LinearProblem
 from gapsvm.registry.storable import storable
 from gapsvm.solvers.base import Foreseen
 from gapsvm.solvers.subgradient import (
-    multiclass_steps,  # noqa: F401  # registers itself
+    kernel_steps,  # noqa: F401  # registers itself
+    multiclass_steps,  # noqa: F401  # likewise
     optimistic,
     ranking_steps,  # noqa: F401  # likewise
     structured_steps,  # noqa: F401  # likewise
@@ -51,8 +52,9 @@ _OLD_VISITS = 1e-3
 class Subgradient(SubgradientParameters):
     """Stochastic subgradient steps; the defaults are Pegasos (Figures 1 and 2).
 
-    It solves a ``LinearProblem``, a ``MulticlassProblem``, structured problems, and any problem
-    that brings its steps (``gapsvm.solvers.subgradient.steps``).
+    It solves a ``LinearProblem``, a ``KernelProblem`` (Figure 3), a ``MulticlassProblem``,
+    structured problems, and any problem that brings its steps
+    (``gapsvm.solvers.subgradient.steps``).
 
     Parameters
     ----------
@@ -160,6 +162,9 @@ class Subgradient(SubgradientParameters):
     def advance(
         self, problem: Regularised[Any], state: SubgradientState, backend: Backend, budget: int
     ) -> SubgradientState:
+        grain = getattr(steps_of(problem), "grain", 0)
+        if grain:  # whole ones, so that a break shifts none
+            budget = max(self.batch_size, grain - state.rows_visited % grain)
         left, stop = max(1, budget // self.batch_size), state.stop
         chunk = max(1, _CHUNK_INDICES // self.batch_size)
         while left > 0 and not (stop.promised or stop.settled):
