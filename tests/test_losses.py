@@ -119,7 +119,7 @@ def step_objective(loss, a, z, t, q):
 def exact(loss, a, z, t, q, step, slack=1e-9):
     """No feasible point does better than ``step``, by scalar search and on a grid."""
     f, c = step_objective(loss, a, z, t, q), loss.curve
-    reach = 5.0 + abs(a) + (abs(t - z) + 1) / max(q + getattr(c, "gamma", 1.0), 0.05)
+    reach = 5.0 + abs(a) + (abs(t - z) + 1) / max(q + getattr(c, "curvature", 1.0), 0.05)
     low, high = max(c.lo, -reach), min(c.hi, reach)
     found = minimize_scalar(lambda p: -f(p), bounds=(low, high), options={"xatol": 1e-12})
     rivals = [*np.linspace(low, high, 41), found.x, low, high, a, 0.0]
@@ -140,7 +140,7 @@ def test_dual_step_is_exact(name, data):
     q = data.draw(
         st.sampled_from([0.0, 1e-6, 0.1, 1.0, 30.0]) | st.floats(1e-3, 100) | st.floats(1e2, 1e5)
     )
-    if q == 0 and isinstance(c, FiveNumbers) and c.gamma == 0 and np.isinf(c.hi):
+    if q == 0 and isinstance(c, FiveNumbers) and c.curvature == 0 and np.isinf(c.hi):
         assume(False)
     step = float(c.dual_step(a, z, t, q))
     assert c.lo <= step <= c.hi
@@ -242,5 +242,5 @@ def test_unknown_loss_lists_the_known_ones():
 
 @pytest.mark.parametrize("numbers", [(-0.1,), (0, -1.0), (0, 0, 0.5, 1), (0, 0, -1, 0)])
 def test_impossible_five_numbers(numbers):
-    with pytest.raises(ValueError, match="needs eps >= 0, gamma >= 0, lo <= 0 < hi"):
+    with pytest.raises(ValueError, match="needs eps >= 0, curvature >= 0, lo <= 0 < hi"):
         Loss("broken", "margin", FiveNumbers(*map(float, numbers)))

@@ -406,7 +406,7 @@ def dual_table(loss, X, ratio, rng):
 @every_matrix
 @every_loss
 @pytest.mark.parametrize(
-    ("ratio", "gamma", "staleness", "keep"),
+    ("ratio", "inertia", "staleness", "keep"),
     [
         (0.0, 1.0, 0, 0.9),
         (0.7, 1.0, 2, 1.0),
@@ -415,7 +415,7 @@ def dual_table(loss, X, ratio, rng):
         (0.7, 0.8, 1, 0.9),
     ],
 )
-def test_minibatch_steps(name, layout, index, dtype, ratio, gamma, staleness, keep):
+def test_minibatch_steps(name, layout, index, dtype, ratio, inertia, staleness, keep):
     """Batches of 6 in two slices, fixed β or the aggressive rule, late or not, averages or none."""
     loss, X = get_loss(name), view(layout, index, dtype)
     batches = np.stack([np.random.default_rng(k).permutation(N)[:6] for k in range(12)])
@@ -434,7 +434,7 @@ def test_minibatch_steps(name, layout, index, dtype, ratio, gamma, staleness, ke
             for part in (batches[:5], batches[5:]):
                 bias, beta, *rest = backend.minibatch_steps(
                     *(X, loss.curve, table, part, w, bias, ratio, step),
-                    *(BatchCurvature(beta, 3.0, gamma), queue),
+                    *(BatchCurvature(beta, 3.0, inertia), queue),
                     *(AverageOfAlpha(keep or 1.0, mean, seen), move),
                 )
                 step += len(part)

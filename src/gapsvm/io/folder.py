@@ -434,10 +434,10 @@ def _attach_checksums(
     digests = checksums.tobytes()
     for name, mapped in maps.items():
         end = DIGEST * count_chunks(mapped.nbytes)
-        mine, digests = digests[:end], digests[end:]
-        if hashlib.sha256(mine).hexdigest() != entries[name]["sha256"]:
+        its_own, digests = digests[:end], digests[end:]
+        if hashlib.sha256(its_own).hexdigest() != entries[name]["sha256"]:
             raise FolderError(f"{folder / _CHECKSUMS}.npy is damaged: it is of another {name}.npy")
-        attach(mapped, Chunks(folder / f"{name}.npy", mine))
+        attach(mapped, Chunks(folder / f"{name}.npy", its_own))
         if name in _OF_ROWS or mapped.nbytes <= _SMALL:
             try:
                 confirm(mapped)

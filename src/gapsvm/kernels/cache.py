@@ -62,11 +62,11 @@ class RowCache:
 
     def found(self, rows: Any) -> Any:
         """Which of these rows are here; each counts a use, and stays until rows are sought anew."""
-        here = self.slot[rows] != _ABSENT
+        cached = self.slot[rows] != _ABSENT
         self.time += 1
-        self.uses[self.slot[rows[here]]] += 1.0
-        self.last[self.slot[rows[here]]] = self.time
-        return here
+        self.uses[self.slot[rows[cached]]] += 1.0
+        self.last[self.slot[rows[cached]]] = self.time
+        return cached
 
     def admit(self, rows: Any) -> Any:
         """A slot for each of these new rows, or −1 where there is none for it."""

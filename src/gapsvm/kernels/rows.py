@@ -211,15 +211,15 @@ class KernelRows:
         self.evaluations += int(sizes @ np.cumsum(sizes)) if index.size else 0
 
         def block(k: int) -> None:
-            mine, out = blocks[k], parts[k]
-            here = self.part(index[mine], np.float64)
+            own, out = blocks[k], parts[k]
+            rows = self.part(index[own], np.float64)
             for other in blocks[: k + 1]:
-                there = self.part(index[other], np.float64)
-                tile = np.empty((here.size, there.size))
-                self.fill(here, there, tile)
-                self.backend.add_kernel_rows(tile, np.arange(here.size), coef[mine], out[other])
-                if other is not mine:
-                    out[mine] += tile @ coef[other]
+                columns = self.part(index[other], np.float64)
+                tile = np.empty((rows.size, columns.size))
+                self.fill(rows, columns, tile)
+                self.backend.add_kernel_rows(tile, np.arange(rows.size), coef[own], out[other])
+                if other is not own:
+                    out[own] += tile @ coef[other]
 
         self.backend.map(block, list(range(len(blocks)))[::-1])  # the longest first
         return parts.sum(axis=0)
@@ -235,11 +235,11 @@ class KernelRows:
         groups = [(g, self.part(index[g], dtype)) for g in sections(index.size, _TILE_ROWS)]
 
         def part(some: slice) -> None:
-            here = self.part(columns[some], dtype)
-            tile = np.empty((_TILE_ROWS, here.size), dtype)
+            others = self.part(columns[some], dtype)
+            tile = np.empty((_TILE_ROWS, others.size), dtype)
             for group, rows in groups:
                 values = tile[: rows.size]
-                self.fill(rows, here, values)
+                self.fill(rows, others, values)
                 for sums, weights in zip(out, every):
                     chosen = np.arange(rows.size)
                     self.backend.add_kernel_rows(values, chosen, weights[group], sums[some])
@@ -256,12 +256,12 @@ class KernelRows:
             self.backend.add_kernel_rows(self.gram, index, -coef, pull)
             return
         cache = self._kept(dtype, active)
-        here = cache.found(index)
+        cached = cache.found(index)
         slots = cache.slot[index]
-        slots[~here] = cache.admit(index[~here])
-        self.evaluations += int(np.count_nonzero(~here)) * cache.width
+        slots[~cached] = cache.admit(index[~cached])
+        self.evaluations += int(np.count_nonzero(~cached)) * cache.width
         groups = [
-            self._group(index[g], -coef[g], here[g], slots[g], dtype)
+            self._group(index[g], -coef[g], cached[g], slots[g], dtype)
             for g in sections(index.size, _TILE_ROWS)
         ]
 
@@ -286,19 +286,19 @@ class KernelRows:
         """Full rows, each named once; kept where there is room, those that are kept already not
         computed again."""
         cache = self._kept(dtype, None)
-        here = cache.found(index)
+        cached = cache.found(index)
         slots = cache.slot[index]
-        slots[~here] = cache.admit(index[~here])
-        self.evaluations += int(np.count_nonzero(~here)) * self.n_rows
-        group = self._group(index, np.zeros(index.size), here, slots, dtype)
+        slots[~cached] = cache.admit(index[~cached])
+        self.evaluations += int(np.count_nonzero(~cached)) * self.n_rows
+        group = self._group(index, np.zeros(index.size), cached, slots, dtype)
         out, fresh = np.empty((index.size, self.n_rows), dtype), group.rows.size
         admitted = np.flatnonzero(group.new_slots >= 0)
 
         def part(some: slice) -> None:
             if fresh:
-                here = self.part(some, dtype)
-                tile = np.empty((fresh, here.size), dtype)
-                self.fill(group.rows, here, tile)
+                others = self.part(some, dtype)
+                tile = np.empty((fresh, others.size), dtype)
+                self.fill(group.rows, others, tile)
                 out[:fresh, some] = tile
             cache.values[group.new_slots[admitted], some] = out[admitted, some]
             out[fresh:, some] = cache.values[group.old_slots, some]
@@ -306,14 +306,14 @@ class KernelRows:
         self.backend.map(part, list(sections(self.n_rows, self.tile_columns)))
         return out[group.order]
 
-    def _group(self, index: Any, coef: Any, here: Any, slots: Any, dtype: Any) -> _Group:
+    def _group(self, index: Any, coef: Any, cached: Any, slots: Any, dtype: Any) -> _Group:
         """Rows for one tile: those to be computed come first; sums go by the order of ``index``,
         whatever is kept."""
         order = np.empty(index.size, dtype=np.int64)
-        fresh = int(np.count_nonzero(~here))
-        order[~here], order[here] = np.arange(fresh), np.arange(fresh, index.size)
-        rows = self.part(index[~here], dtype)
-        return _Group(rows, slots[~here], slots[here], order, coef)
+        fresh = int(np.count_nonzero(~cached))
+        order[~cached], order[cached] = np.arange(fresh), np.arange(fresh, index.size)
+        rows = self.part(index[~cached], dtype)
+        return _Group(rows, slots[~cached], slots[cached], order, coef)
 
     def _kept(self, dtype: Any, active: Any) -> RowCache:
         cache = self._cache

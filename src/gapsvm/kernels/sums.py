@@ -26,11 +26,13 @@ def kernel_sums(kernel: Any, vectors: Rows, coef: Any, X: Rows, backend: Backend
     many = X.is_sparse and not spread
 
     def part(rows: slice) -> None:
-        here = part_of(X, rows, np.float64, spread=spread)
+        of_rows = part_of(X, rows, np.float64, spread=spread)
         for group in sections(vectors.shape[0], _VECTORS):
-            there = part_of(vectors, group, np.float64, spread=spread)
-            tile = np.empty((there.size, here.size))
-            backend.kernel_block(kernel, there.view, here.view, there.squares, here.squares, tile)
+            of_vectors = part_of(vectors, group, np.float64, spread=spread)
+            tile = np.empty((of_vectors.size, of_rows.size))
+            backend.kernel_block(
+                kernel, of_vectors.view, of_rows.view, of_vectors.squares, of_rows.squares, tile
+            )
             out[rows] += tile.T @ coef[:, group].T
 
     backend.map(part, list(sections(X.shape[0], _SPARSE_ROWS if many else _ROWS)))

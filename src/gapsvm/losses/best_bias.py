@@ -49,7 +49,7 @@ def best_bias(curve: Curve, parts: Sequence[Part], guess: float = 0.0) -> float:
     parts = [part for part in parts if part.margins.size]
     if not parts:
         return 0.0
-    if isinstance(curve, FiveNumbers) and curve.gamma == 0.0:
+    if isinstance(curve, FiveNumbers) and curve.curvature == 0.0:
         steps = [_steps(curve, part) for part in parts]
         return _crossing(steps, sum(_at_minus_infinity(curve, part) for part in parts))
 

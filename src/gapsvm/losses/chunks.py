@@ -27,13 +27,13 @@ def chunks(tags: Sequence[Any]) -> list[tuple[int, int, str]]:
     found: list[tuple[int, int, str]] = []
     begun, kind, before = -1, "", "O"
     for t, tag in enumerate([*map(str, tags), "O"]):
-        place, _, now = tag.partition("-")
-        ends = before in ("E", "S") or place in ("B", "S", "O") or now != kind
+        place, _, named = tag.partition("-")
+        ends = before in ("E", "S") or place in ("B", "S", "O") or named != kind
         if begun >= 0 and ends:
             found.append((begun, t - 1, kind))
             begun = -1
         if begun < 0 and place != "O":
-            begun, kind = t, now
+            begun, kind = t, named
         before = place
     return found
 

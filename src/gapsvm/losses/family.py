@@ -24,14 +24,14 @@ from gapsvm.losses.base import Loss
 from gapsvm.types.curves import FiveNumbers
 
 
-def margin_loss(name: str, eps: float, gamma: float, lo: float, hi: float) -> Loss:
+def margin_loss(name: str, eps: float, curvature: float, lo: float, hi: float) -> Loss:
     """A loss of z = y⟨x, w⟩, t = 1: classification."""
-    return Loss(name, "margin", FiveNumbers(*map(float, (eps, gamma, lo, hi))))
+    return Loss(name, "margin", FiveNumbers(*map(float, (eps, curvature, lo, hi))))
 
 
-def response_loss(name: str, eps: float, gamma: float, lo: float, hi: float) -> Loss:
+def response_loss(name: str, eps: float, curvature: float, lo: float, hi: float) -> Loss:
     """A loss of z = ⟨x, w⟩, t = y: regression."""
-    return Loss(name, "response", FiveNumbers(*map(float, (eps, gamma, lo, hi))))
+    return Loss(name, "response", FiveNumbers(*map(float, (eps, curvature, lo, hi))))
 
 
 def _smoothed_hinge(smoothing: float = 0.5) -> Loss:

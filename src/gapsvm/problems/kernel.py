@@ -150,8 +150,8 @@ class KernelProblem(RowLosses):
     @cached_property
     def ridge(self) -> Any:
         """r_i = γ/|c_i|; of a row without weight, which never moves, 0."""
-        size, gamma = np.abs(self.c), getattr(self.loss.curve, "gamma", 0.0)
-        return np.divide(gamma, size, out=np.zeros_like(size), where=size > 0)
+        size, curvature = np.abs(self.c), getattr(self.loss.curve, "curvature", 0.0)
+        return np.divide(curvature, size, out=np.zeros_like(size), where=size > 0)
 
     @property
     def is_definite(self) -> bool | None:

@@ -47,9 +47,9 @@ def check_total(total: float, name: str = "sample_weight") -> None:
 def check_lam(lam: float, total: float) -> None:
     """For λ > 0: w(α) has the factor 1/(λS), S the sum of the weights."""
     if lam and not _SMALL <= lam * total <= _LARGE:
-        size, way = ("small", "raise") if lam < 1 else ("large", "lower")
+        size, cure = ("small", "raise") if lam < 1 else ("large", "lower")
         raise ValueError(
-            f"lam = {lam!r} is too {size}: 1/(lam · sum of weights) under- or overflows; {way} lam"
+            f"lam = {lam!r} is too {size}: 1/(lam · sum of weights) under- or overflows; {cure} lam"
         )
 
 
@@ -89,8 +89,8 @@ def lam_of(C: float, total: float) -> float:
     check_total(total)
     product = C * total
     if not (_SMALL <= product <= _LARGE and _SMALL <= C <= _LARGE):
-        size, way = ("small", "raise") if C < 1 else ("large", "lower")
+        size, cure = ("small", "raise") if C < 1 else ("large", "lower")
         raise ValueError(
-            f"C = {C!r} is too {size}: lam = 1/(C · sum of weights) under- or overflows; {way} C"
+            f"C = {C!r} is too {size}: lam = 1/(C · sum of weights) under- or overflows; {cure} C"
         )
     return 1.0 / product

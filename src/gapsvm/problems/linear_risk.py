@@ -129,11 +129,11 @@ class LinearRisk:
 
         def part(rows: slice) -> tuple[float, float, Any]:
             sign, t, weight = self._of(rows)
-            mine = pulls[rows]
-            mass = sign * weight * mine
+            a = pulls[rows]
+            mass = sign * weight * a
             slope = np.zeros(problem.n_features)
             backend.combination(problem.rows.part(rows.start, rows.stop), mass, slope)
-            conjugates = float(np.sum(weight * curve.conjugate(mine, t)))
+            conjugates = float(np.sum(weight * curve.conjugate(a, t)))
             return conjugates, float(mass.sum()), slope
 
         conjugates, masses, slopes = zip(*backend.map(part, problem.parts))
@@ -147,7 +147,7 @@ class LinearRisk:
         """a with Σ s_i σ_i a_i = 0, by the rows at a breakpoint, at the best bias."""
         problem, curve = self.problem, self.problem.loss.curve
         sign, t = problem.sign, problem.t
-        if isinstance(curve, FiveNumbers) and curve.gamma == 0.0:
+        if isinstance(curve, FiveNumbers) and curve.curvature == 0.0:
             near = _ROUNDING * (1.0 + np.abs(margins) + np.abs(t) + curve.eps)
             lead = t - sign * margins
             at_top, at_bottom = np.abs(lead - curve.eps) <= near, np.abs(lead + curve.eps) <= near
@@ -166,7 +166,7 @@ class LinearRisk:
     def _packed(self, pulls: Any) -> Any:
         """A byte a row where a* has three values, four bytes elsewhere."""
         curve = self.problem.loss.curve
-        if not (isinstance(curve, FiveNumbers) and curve.gamma == 0.0):
+        if not (isinstance(curve, FiveNumbers) and curve.curvature == 0.0):
             return pulls.astype(np.float32)
         high, low = pulls == curve.hi, (pulls == curve.lo) & (pulls != 0.0)
         codes = (_HIGH * high + _LOW * low).astype(np.uint8)

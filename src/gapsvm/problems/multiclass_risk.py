@@ -86,14 +86,14 @@ class MulticlassRisk:
         A = self._dense(witness)
 
         def part(rows: slice) -> tuple[float, Any]:
-            mine, y, weight = A[rows], problem.y[rows], problem.weight[rows]
-            coef = mine.copy()
+            of_part, y, weight = A[rows], problem.y[rows], problem.weight[rows]
+            coef = of_part.copy()
             coef[np.arange(y.size), y] -= 1.0
             coef *= weight[:, None]
             slope = np.zeros(self.shape)
             view = problem.rows.part(rows.start, rows.stop)
             backend.multiclass_combination(view, coef, problem.bias_scale, slope)
-            return float(np.sum(weight * problem.curve.conjugate(mine, y))), slope
+            return float(np.sum(weight * problem.curve.conjugate(of_part, y))), slope
 
         conjugates, slopes = zip(*backend.map(part, self.parts))
         slope = sum(slopes[1:], slopes[0]).ravel() / problem.total_weight

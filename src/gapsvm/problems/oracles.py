@@ -206,8 +206,8 @@ def shown(y: Any) -> str:
 
 def _size(plane: Any, w: Any) -> float:
     """Of the numbers that the value of a plane sums."""
-    here = w if plane.columns is None else w[plane.columns]
-    return float(plane.cost + np.abs(plane.values) @ np.abs(here))
+    read = w if plane.columns is None else w[plane.columns]
+    return float(plane.cost + np.abs(plane.values) @ np.abs(read))
 
 
 def _check_one(
@@ -232,8 +232,8 @@ def _check_one(
                 abs(answers[k][0]) + abs(answers[j][0]),
             )
             known = (u, answers[k]), (v, answers[j]), (middle, at_middle)
-            for (here, answer), (there, other) in permutations(known, 2):
-                _check_subgradient(who, here, answer, there, other[0])
+            for (one, answer), (another, other) in permutations(known, 2):
+                _check_subgradient(who, one, answer, another, other[0])
 
 
 def _check_subgradient(who: str, u: Any, at_u: tuple[float, Any], v: Any, at_v: float) -> None:

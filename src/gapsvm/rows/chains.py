@@ -180,12 +180,12 @@ class ChainScores:
         values = tops.ravel()[found]
         found, values = found[np.isfinite(values)], values[np.isfinite(values)]
         labels = np.empty((len(found), len(scores)), dtype=np.intp)
-        here, place = np.divmod(found, tops.shape[1])
+        label, place = np.divmod(found, tops.shape[1])
         for t in range(len(scores) - 1, 0, -1):
-            labels[:, t] = here
+            labels[:, t] = label
             before, places = origins[t - 1]
-            here, place = before[place, here], places[place, here]
-        labels[:, 0] = here
+            label, place = before[place, label], places[place, label]
+        labels[:, 0] = label
         return labels, values
 
     def max_marginals(self) -> Any:
@@ -217,15 +217,17 @@ class ChainScores:
         def one(part: Any) -> tuple[Any, Any]:
             first, last = chains.starts[part[0]], chains.starts[part[-1] + 1]
             scores, edges = self._tables(part)
-            here, found = self._marginals_of(part, scores, edges, right, mass)
+            edge_marginals, found = self._marginals_of(part, scores, edges, right, mass)
             labels[int(first) : int(last)] = scores
             log_z[part] = found
             if not self.weights.paired:
-                return here[0], None
+                return edge_marginals[0], None
             rows = Rows(
                 chains.rows.part(int(first), int(last)), (len(scores), chains.rows.shape[1])
             )
-            return here.sum(axis=0), combination(rows, here.reshape(-1, K * K), self.backend)
+            return edge_marginals.sum(axis=0), combination(
+                rows, edge_marginals.reshape(-1, K * K), self.backend
+            )
 
         parts = chains.parts(chains.everything, self.weights.values_per_token, _MOST_SUMS)
         together = max(1, self.backend.threads)
@@ -250,13 +252,13 @@ class ChainScores:
         """Marginals of steps, as many tables as edges, and log Z.  Modified: scores, to those of
         labels."""
         longest, K = int(self.chains.lengths[part].max()), self.weights.n_labels
-        here, found = np.zeros_like(edges), np.empty(len(part))
+        of_steps, found = np.zeros_like(edges), np.empty(len(part))
         shifts = edges.max(axis=(1, 2))
         powers = np.exp(edges - shifts[:, None, None])
         room, kept = np.empty((longest + 2, K)), np.empty((longest, K))
         tables = scores, edges, powers, shifts, self.chains.starts, part
-        self.backend.chain_marginals(*tables, truth, weight, room, kept, here, found)
-        return here, found
+        self.backend.chain_marginals(*tables, truth, weight, room, kept, of_steps, found)
+        return of_steps, found
 
     def _parts(self, order: Any) -> list[Any]:
         return self.chains.parts(order, self.weights.values_per_token, self.backend.threads)

@@ -219,12 +219,12 @@ class _Loop:
             milestones.append((self.passes, hint))
         if len(milestones) < 2:
             return 0.0
-        (earlier, before), (later, now) = milestones[-2:]
-        if now <= self.aim.gap:
+        (earlier, before), (later, latest) = milestones[-2:]
+        if latest <= self.aim.gap:
             return 0.0
-        if now >= before or self.aim.gap <= 0:
+        if latest >= before or self.aim.gap <= 0:
             return math.inf
-        return (later - earlier) * math.log(now / self.aim.gap) / math.log(before / now)
+        return (later - earlier) * math.log(latest / self.aim.gap) / math.log(before / latest)
 
     def worth_a_look(self) -> bool:
         """An evaluation costs half a pass: look when the hint says so, or on schedule.

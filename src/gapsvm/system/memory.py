@@ -23,11 +23,11 @@ def check_vector(length: int, what: str, advice: str) -> None:
 
     Asking the system would not do: it promises memory that it does not have.
     """
-    there = physical_memory()
-    if there is not None and 8 * length > there:
+    found = physical_memory()
+    if found is not None and 8 * length > found:
         raise MemoryError(
             f"{what}: one number for each takes {in_units(8 * length)}, and this machine has "
-            f"{in_units(there)} of memory; {advice}"
+            f"{in_units(found)} of memory; {advice}"
         )
 
 

@@ -23,7 +23,7 @@ class FiveNumbers(NamedTuple):
     """
 
     eps: float = 0.0
-    gamma: float = 0.0
+    curvature: float = 0.0
     lo: float = 0.0
     hi: float = 1.0
 
@@ -34,8 +34,8 @@ class FiveNumbers(NamedTuple):
 
     def needs(self) -> str:
         """What the numbers must be and are not."""
-        finite = 0 <= self.eps < np.inf and 0 <= self.gamma < np.inf
-        return "" if finite and self.lo <= 0 < self.hi else "eps >= 0, gamma >= 0, lo <= 0 < hi"
+        finite = 0 <= self.eps < np.inf and 0 <= self.curvature < np.inf
+        return "" if finite and self.lo <= 0 < self.hi else "eps >= 0, curvature >= 0, lo <= 0 < hi"
 
     @property
     def largest_slope(self) -> float:
@@ -45,30 +45,30 @@ class FiveNumbers(NamedTuple):
     def slope_within(self, reach: float, t: float) -> float:
         """A bound on |φ′(z)| for |z| ≤ reach and targets of at most |t|."""
         steep = self.largest_slope
-        return (t + reach) / self.gamma if steep == np.inf else steep
+        return (t + reach) / self.curvature if steep == np.inf else steep
 
     def maximiser(self, z: Any, t: Any) -> Any:
         """a*(z) = argmax_a −z·a − φ*(−a); minus a subgradient of φ at z."""
         pull = soft(np.subtract(t, z), self.eps)
-        if self.gamma > 0:
-            return np.clip(pull / self.gamma, self.lo, self.hi)
+        if self.curvature > 0:
+            return np.clip(pull / self.curvature, self.lo, self.hi)
         return np.where(pull > 0, self.hi, np.where(pull < 0, self.lo, 0.0))
 
     def value(self, z: Any, t: Any) -> Any:
         """φ(z)."""
         a = self.maximiser(z, t)
-        return np.subtract(t, z) * a - self.eps * np.abs(a) - 0.5 * self.gamma * a * a
+        return np.subtract(t, z) * a - self.eps * np.abs(a) - 0.5 * self.curvature * a * a
 
     def conjugate(self, a: Any, t: Any) -> Any:
         """φ*(−a), infinite outside [lo, hi]."""
         a = np.asarray(a, dtype=np.float64)
         inside = (a >= self.lo) & (a <= self.hi)
-        value = -t * a + self.eps * np.abs(a) + 0.5 * self.gamma * a * a
+        value = -t * a + self.eps * np.abs(a) + 0.5 * self.curvature * a * a
         return np.where(inside, value, np.inf)
 
     def dual_step(self, a: Any, z: Any, t: Any, q: Any) -> Any:
         """The a⁺ that maximises −φ*(−a⁺) − z(a⁺ − a) − (q/2)(a⁺ − a)²; q = 0 for a zero row."""
-        curvature = np.asarray(self.gamma + q, dtype=np.float64)
+        curvature = np.asarray(self.curvature + q, dtype=np.float64)
         pull = soft(t - z + q * a, self.eps)
         flat = curvature == 0
         step = np.clip(pull / np.where(flat, 1.0, curvature), self.lo, self.hi)
@@ -86,7 +86,7 @@ class FiveNumbers(NamedTuple):
         ε|a|, with that much slack.
         """
         a = np.asarray(a, dtype=np.float64)
-        slope = t - z - self.gamma * a
+        slope = t - z - self.curvature * a
         right = np.where(a >= 0, slope - self.eps, slope + self.eps)
         left = np.where(a > 0, slope - self.eps, slope + self.eps)
         up = np.where(a < self.hi, right, -np.inf)

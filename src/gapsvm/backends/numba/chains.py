@@ -78,8 +78,8 @@ def _best_way_on(before, edge, scores, ways):
     for a in range(_1, np.uint64(before.size)):
         so_far = before[a]
         for b in range(np.uint64(scores.size)):
-            way = so_far + edge[a, b]
-            ways[b] = way if way > ways[b] else ways[b]
+            score = so_far + edge[a, b]
+            ways[b] = score if score > ways[b] else ways[b]
     for b in range(np.uint64(scores.size)):
         scores[b] += ways[b]
 
@@ -87,20 +87,20 @@ def _best_way_on(before, edge, scores, ways):
 @register_jitable
 def _trace_back(scores, edges, each, p, length, labels, at):
     """The labels of the best way; rows of scores hold the best score of all ways to each label."""
-    here = _0
+    label = _0
     for b in range(_1, np.uint64(scores.shape[1])):
-        here = b if scores[p + length - _1, b] > scores[p + length - _1, here] else here
-    best = scores[p + length - _1, here]
-    labels[at + length - _1] = here
+        label = b if scores[p + length - _1, b] > scores[p + length - _1, label] else label
+    best = scores[p + length - _1, label]
+    labels[at + length - _1] = label
     for back in range(_1, length):
         t = length - back
         before, edge, origin = scores[p + t - _1], edges[(p + t) * each], _0
         for a in range(_1, np.uint64(scores.shape[1])):
             origin = (
-                a if before[a] + edge[a, here] > before[origin] + edge[origin, here] else origin
+                a if before[a] + edge[a, label] > before[origin] + edge[origin, label] else origin
             )
-        here = origin
-        labels[at + t - _1] = here
+        label = origin
+        labels[at + t - _1] = label
     return best
 
 
@@ -138,8 +138,8 @@ def _best_way_here(after, edge, later):
     for a in range(np.uint64(later.size)):
         top = edge[a, _0] + after[_0]
         for b in range(_1, np.uint64(after.size)):
-            way = edge[a, b] + after[b]
-            top = way if way > top else top
+            score = edge[a, b] + after[b]
+            top = score if score > top else top
         later[a] = top
 
 

@@ -19,19 +19,19 @@ def _value(curve, z, t):
     bound = curve.hi if t > z else -curve.lo
     if miss < 0.0 or bound == 0.0:
         miss = 0.0
-    if curve.gamma > 0.0 and miss < curve.gamma * bound:
-        return 0.5 * miss * miss / curve.gamma
-    return bound * (miss - 0.5 * curve.gamma * bound)
+    if curve.curvature > 0.0 and miss < curve.curvature * bound:
+        return 0.5 * miss * miss / curve.curvature
+    return bound * (miss - 0.5 * curve.curvature * bound)
 
 
 def maximiser(curve, z, t):
     miss = t - z
     if miss > curve.eps:
         pull = miss - curve.eps
-        return pull / curve.gamma if pull < curve.gamma * curve.hi else curve.hi
+        return pull / curve.curvature if pull < curve.curvature * curve.hi else curve.hi
     if miss < -curve.eps:
         pull = miss + curve.eps
-        return pull / curve.gamma if pull > curve.gamma * curve.lo else curve.lo
+        return pull / curve.curvature if pull > curve.curvature * curve.lo else curve.lo
     return 0.0
 
 
@@ -39,11 +39,11 @@ def value_and_conjugate(curve, z, a, t):
     value = _value(curve, z, t)
     if a < curve.lo or a > curve.hi:
         return value, inf
-    return value, -t * a + curve.eps * abs(a) + 0.5 * curve.gamma * a * a
+    return value, -t * a + curve.eps * abs(a) + 0.5 * curve.curvature * a * a
 
 
 def fenchel_gap(curve, z, a, t):
-    tangent = a * (z - t) + curve.eps * abs(a) + 0.5 * curve.gamma * a * a
+    tangent = a * (z - t) + curve.eps * abs(a) + 0.5 * curve.curvature * a * a
     return _value(curve, z, t) + tangent
 
 
@@ -53,7 +53,7 @@ def is_free(curve, a):
 
 def row_step(curve, a, z, t, q):
     # Ifs, not min() and max(), each of which is one more function to compile.
-    slope = t - z - curve.gamma * a
+    slope = t - z - curve.curvature * a
     right = slope - curve.eps if a >= 0 else slope + curve.eps
     left = slope - curve.eps if a > 0 else slope + curve.eps
     v = right if a < curve.hi else -inf
@@ -65,7 +65,7 @@ def row_step(curve, a, z, t, q):
     if abs(target) <= curve.eps:
         return v, 0.0
     pull = target - copysign(curve.eps, target)
-    curvature = curve.gamma + q
+    curvature = curve.curvature + q
     if pull >= curvature * curve.hi:  # also a zero row without smoothing
         return v, curve.hi
     if pull <= curvature * curve.lo:
@@ -77,7 +77,7 @@ def batch_step(curve, a, z, t, q):
     target = t - z + q * a
     over, under = target - curve.eps, target + curve.eps
     pull = over if over > 0.0 else (under if under < 0.0 else 0.0)
-    curvature = curve.gamma + q
+    curvature = curve.curvature + q
     new = pull / (curvature if curvature > _TINY else _TINY)
     new = new if new < curve.hi else curve.hi
     new = new if new > curve.lo else curve.lo

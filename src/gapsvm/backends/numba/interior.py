@@ -27,8 +27,8 @@ def barrier_terms(curve, point, z, t, weight, equations, omega):
         zk, vk = point.zeta[side], point.upsilon[side]
         rk, bk = equations.residual[side], equations.stiffness[side]
         for i in range(uk.size):
-            rk[i] = curve.eps - e * t[i] + curve.gamma * uk[i] + e * z[i]
-            bk[i] = curve.gamma + zk[i] / uk[i] + vk[i] / sk[i]
+            rk[i] = curve.eps - e * t[i] + curve.curvature * uk[i] + e * z[i]
+            bk[i] = curve.curvature + zk[i] / uk[i] + vk[i] / sk[i]
             omega[i] += weight[i] / bk[i]
         for i in range(uk.size):
             products += weight[i] * (uk[i] * zk[i] + sk[i] * vk[i])

@@ -116,25 +116,25 @@ def pair_steps(block, point, share, least, budget):
     for k in range(n):
         _open(block, point, k)
     i, j, step, centre = 0, 0, 0.0, 0.0
-    target, before, now, steps = -1.0, 0.0, 0.0, 0
+    target, before, violation, steps = -1.0, 0.0, 0.0, 0
     if n == 0:
-        return steps, before, now
+        return steps, before, violation
     i = _move_pair(point, block.kernel[i], block.kernel[j], step, centre)
     centre = point.pull[i] + point.rise[i]
     if not centre > -np.inf:  # nothing may rise
-        return steps, before, now
+        return steps, before, violation
     while True:
         i = _move_pair(point, block.kernel[i], block.kernel[j], step, centre)
         top = point.pull[i] + point.rise[i]
         if not top > -np.inf:
             return steps, before, 0.0
         if steps % _LOOK_EVERY == 0 or steps >= budget:
-            now = top - (centre + _lowest(point.low))
+            violation = top - (centre + _lowest(point.low))
             if target < 0.0:
-                before = max(now, 0.0)
+                before = max(violation, 0.0)
                 target = max(share * before, least)
-            if not now > target or steps >= budget:
-                return steps, before, max(now, 0.0)
+            if not violation > target or steps >= budget:
+                return steps, before, max(violation, 0.0)
         row, own = block.kernel[i], _F32(block.diagonal[i])
         found = _best_partner(point.low, row, block.diagonal, _F32(top - centre), own)
         j = found & _I64(_PLACE)
@@ -180,18 +180,18 @@ def single_steps(block, point, share, least, budget):
     for k in range(n):
         _open(block, point, k)
     i, step = 0, 0.0
-    target, before, now, steps = -1.0, 0.0, 0.0, 0
+    target, before, largest, steps = -1.0, 0.0, 0.0, 0
     if n == 0:
-        return steps, before, now
+        return steps, before, largest
     while True:
         i = _move_single(block, point, block.kernel[i], step)
         if steps % _LOOK_EVERY == 0 or steps >= budget:
-            now = -_lowest(point.low)
+            largest = -_lowest(point.low)
             if target < 0.0:
-                before = now
+                before = largest
                 target = max(share * before, least)
-            if not now > target or steps >= budget:
-                return steps, before, now
+            if not largest > target or steps >= budget:
+                return steps, before, largest
         v, curvature = point.coef[i], max(block.diagonal[i], _FLAT)
         up, down = point.pull[i] + point.rise[i], -(point.pull[i] + point.fall[i])
         if up >= down:

@@ -68,8 +68,8 @@ def _best(curve, table, w, bias, ratio, least, last):
         a, c, t = table[i, ALPHA], table[i, SIGNED_WEIGHT], table[i, TARGET]
         d1, d2 = a - alpha[k], move[k]
         kink = curve.eps if a > 0.0 else (-curve.eps if a < 0.0 else 0.0)
-        slope = abs(c) * (t - curve.gamma * a - kink) - c * bias
-        bend = abs(c) * curve.gamma
+        slope = abs(c) * (t - curve.curvature * a - kink) - c * bias
+        bend = abs(c) * curve.curvature
         g1 += slope * d1
         g2 += slope * d2
         h11 += bend * d1 * d1
@@ -121,7 +121,7 @@ def _gain(X, curve, table, w, bias, ratio, last, share, c1, c2):
         short = c * (new - (a + share * move[k]))
         if short != 0.0:
             gain -= 0.5 * row_axpy_growth(X, i, short, last.move_w)
-        rise = t - 0.5 * curve.gamma * (new + a)
+        rise = t - 0.5 * curve.curvature * (new + a)
         gain += abs(c) * ((new - a) * rise - curve.eps * (abs(new) - abs(a)))
         mass += c * (new - a)
         move[k] = new

@@ -53,17 +53,17 @@ def chain_block_steps(
     gaps: Any,
 ) -> tuple[float, float, int]:
     growth, work, crowded = 0.0, 0.0, 0
-    for i, here, tokens in spans(starts, order):
+    for i, results, tokens in spans(starts, order):
         labels, share, cost = kept.labels[:, tokens], kept.share[i], kept.cost[i]
         unit = weight[i] * scale[0]
         if unit == 0.0:
             gaps[i] = 0.0
             continue
         phi = [_features(X, w, int(d), tokens, y) for y in labels]
-        if found.size and not np.any((labels == found[here]).all(axis=1) & (cost >= 0.0)):
+        if found.size and not np.any((labels == found[results]).all(axis=1) & (cost >= 0.0)):
             s = _place_for(share, cost)
             crowded += int(cost[s] >= 0.0 and share[s] > 0.0)
-            labels[s], cost[s] = found[here], scale[1] * np.sum(found[here] != labels[0])
+            labels[s], cost[s] = found[results], scale[1] * np.sum(found[results] != labels[0])
             new = _features(X, w, int(d), tokens, labels[s])
             w += share[s] * unit * (phi[s] - new)
             phi[s] = new
@@ -94,16 +94,16 @@ def chain_push(
     X: Matrix, w: Any, d: int, starts: Any, order: Any, found: Any, truth: Any, steps: Any
 ) -> float:
     before = np.vdot(w, w)
-    for step, (_, here, tokens) in zip(steps, spans(starts, order)):
-        right, wrong = (_features(X, w, int(d), tokens, y) for y in (truth[tokens], found[here]))
+    for step, (_, results, tokens) in zip(steps, spans(starts, order)):
+        right, wrong = (_features(X, w, int(d), tokens, y) for y in (truth[tokens], found[results]))
         w += step * (right - wrong)
     return float(np.vdot(w, w) - before)
 
 
 def chain_pull(X: Matrix, w: Any, starts: Any, order: Any, coef: Any, step: float) -> float:
     before = np.vdot(w, w)
-    for _, here, tokens in spans(starts, order):
-        for pull, t in zip(coef[here], range(tokens.start, tokens.stop)):
+    for _, results, tokens in spans(starts, order):
+        for pull, t in zip(coef[results], range(tokens.start, tokens.stop)):
             columns, x = entries(X, t)
             w[columns] += step * np.outer(x, pull)
     return float(np.vdot(w, w) - before)

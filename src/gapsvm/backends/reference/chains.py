@@ -20,15 +20,17 @@ def spans(starts: Any, order: Any) -> Iterator[tuple[int, slice, slice]]:
 
 
 def chain_scores(X: Matrix, w: Any, starts: Any, order: Any, ahead: bool, out: Any) -> None:
-    for _, here, tokens in spans(starts, order):
-        for p, t in zip(range(here.start, here.stop), range(tokens.start, tokens.stop)):
+    for _, results, tokens in spans(starts, order):
+        for p, t in zip(range(results.start, results.stop), range(tokens.start, tokens.stop)):
             columns, x = entries(X, t)
             out[p] = x @ w[columns]
 
 
-def _tables(edges: Any, here: slice) -> Any:
+def _tables(edges: Any, results: slice) -> Any:
     """The table of the step to each token of a chain; that to its first one is not read."""
-    return edges[here] if len(edges) > 1 else np.repeat(edges, here.stop - here.start, axis=0)
+    return (
+        edges[results] if len(edges) > 1 else np.repeat(edges, results.stop - results.start, axis=0)
+    )
 
 
 def _score(scores: Any, edge: Any, y: Any) -> float:
@@ -63,13 +65,13 @@ def chain_best(
     labels: Any,
     values: Any,
 ) -> None:
-    for k, (_, here, tokens) in enumerate(spans(starts, order)):
-        s, edge, of_truth = scores[here], _tables(edges, here), 0.0
+    for k, (_, results, tokens) in enumerate(spans(starts, order)):
+        s, edge, of_truth = scores[results], _tables(edges, results), 0.0
         if truth.size:
             of_truth = _score(s, edge, truth[tokens])
             s += cost * (np.arange(s.shape[1]) != truth[tokens][:, None])
         s[:] = _forward(s, edge, np.maximum)
-        y = labels[here]
+        y = labels[results]
         y[-1] = s[-1].argmax()
         for t in range(len(s) - 1, 0, -1):
             y[t - 1] = (s[t - 1] + edge[t][:, y[t]]).argmax()
@@ -79,9 +81,9 @@ def chain_best(
 def chain_max_marginals(
     scores: Any, edges: Any, starts: Any, order: Any, ways: Any, later: Any, out: Any
 ) -> None:
-    for _, here, _ in spans(starts, order):
-        s, edge = scores[here], _tables(edges, here)
-        out[here] = _forward(s, edge, np.maximum) + _backward(s, edge, np.maximum)
+    for _, results, _ in spans(starts, order):
+        s, edge = scores[results], _tables(edges, results)
+        out[results] = _forward(s, edge, np.maximum) + _backward(s, edge, np.maximum)
 
 
 def chain_marginals(
@@ -98,8 +100,8 @@ def chain_marginals(
     pairs: Any,
     log_z: Any,
 ) -> None:
-    for k, (i, here, tokens) in enumerate(spans(starts, order)):
-        s, edge = scores[here].copy(), _tables(edges, here)
+    for k, (i, results, tokens) in enumerate(spans(starts, order)):
+        s, edge = scores[results].copy(), _tables(edges, results)
         before, after = _forward(s, edge, np.logaddexp), _backward(s, edge, np.logaddexp)
         log_z[k] = np.logaddexp.reduce(before[-1])
         both = before[:-1, :, None] + edge[1:] + (s + after)[1:, None, :]
@@ -110,8 +112,8 @@ def chain_marginals(
             likely[t, y] -= 1.0
             steps[t[:-1], y[:-1], y[1:]] -= 1.0
             log_z[k] -= _score(s, edge, y)
-        scores[here] = weight[i] * likely
+        scores[results] = weight[i] * likely
         if len(pairs) > 1:
-            pairs[here][1:] += weight[i] * steps
+            pairs[results][1:] += weight[i] * steps
         else:
             pairs[0] += weight[i] * steps.sum(axis=0)

@@ -26,8 +26,8 @@ def barrier_terms(
 ) -> float:
     u, slack, zeta, upsilon = point
     e = _sides(u)
-    equations.residual[:] = curve.eps - e * t + curve.gamma * u + e * z
-    equations.stiffness[:] = curve.gamma + zeta / u + upsilon / slack
+    equations.residual[:] = curve.eps - e * t + curve.curvature * u + e * z
+    equations.stiffness[:] = curve.curvature + zeta / u + upsilon / slack
     omega[:] = weight * (1.0 / equations.stiffness).sum(axis=0)
     return float(np.sum(weight * (u * zeta + slack * upsilon)))
 

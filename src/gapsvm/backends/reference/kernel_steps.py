@@ -49,12 +49,12 @@ def pair_steps(
     target, before, steps = -1.0, 0.0, 0
     while True:
         up, down = _slopes(block, point)
-        now = float(np.max(up, initial=-np.inf) + np.max(down, initial=-np.inf))
+        violation = float(np.max(up, initial=-np.inf) + np.max(down, initial=-np.inf))
         if target < 0:
-            before = max(now, 0.0)
+            before = max(violation, 0.0)
             target = max(share * before, least)
-        if not now > target or steps >= budget:
-            return steps, before, max(now, 0.0)
+        if not violation > target or steps >= budget:
+            return steps, before, max(violation, 0.0)
         i = int(np.argmax(up))
         slope = np.maximum(up[i] + down, 0.0)
         curvature = block.diagonal[i] + block.diagonal - 2.0 * block.kernel[i].astype(np.float64)
@@ -74,12 +74,12 @@ def single_steps(
     while True:
         up, down = _slopes(block, point)
         violation = np.maximum(np.maximum(up, down), 0.0)
-        now = float(np.max(violation, initial=0.0))
+        largest = float(np.max(violation, initial=0.0))
         if target < 0:
-            before = now
+            before = largest
             target = max(share * before, least)
-        if not now > target or steps >= budget:
-            return steps, before, now
+        if not largest > target or steps >= budget:
+            return steps, before, largest
         curvature = np.maximum(block.diagonal, _FLAT)
         i = int(np.argmax(violation * violation / curvature))
         rooms = _rooms(block, point.coef)

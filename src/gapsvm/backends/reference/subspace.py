@@ -32,9 +32,9 @@ def subspace_step(
         values = float(np.abs(c) @ -curve.conjugate(a, t))
         return values - 0.5 * float(w @ w) - mass * (bias + 0.5 * ratio * mass)
 
-    slope = np.abs(c) * (t - curve.gamma * a - curve.eps * np.sign(a)) - c * bias
+    slope = np.abs(c) * (t - curve.curvature * a - curve.eps * np.sign(a)) - c * bias
     gradient = moves @ slope - moves_of_w @ w
-    hessian = moves_of_w @ moves_of_w.T + curve.gamma * (moves * np.abs(c)) @ moves.T
+    hessian = moves_of_w @ moves_of_w.T + curve.curvature * (moves * np.abs(c)) @ moves.T
     hessian += ratio * np.outer(masses, masses)
     far_enough = float(moves_of_w[0] @ moves_of_w[0]) > least**2 * float(w @ w)
     best = _best(hessian, gradient) if far_enough else np.zeros(2)

@@ -54,8 +54,8 @@ class Plane(NamedTuple):
     """Δ."""
 
     def at(self, w: Any) -> float:
-        here = w if self.columns is None else w[self.columns]
-        return self.cost - float(self.values @ here)
+        read = w if self.columns is None else w[self.columns]
+        return self.cost - float(self.values @ read)
 
     def add_to(self, w: Any, step: float) -> None:
         """w += step·ψ."""
@@ -90,8 +90,8 @@ class Examples:
         plane = self.plane(i, y)
         with np.errstate(over="ignore", invalid="ignore"):  # a diverged w
             value = plane.at(w)
-            here = w if plane.columns is None else w[plane.columns]
-            size = plane.cost + float(np.abs(plane.values) @ np.abs(here))
+            read = w if plane.columns is None else w[plane.columns]
+            size = plane.cost + float(np.abs(plane.values) @ np.abs(read))
         if value < -_ROUNDING * size:
             raise OracleError(
                 f"example {i}: argmax returned {shown(y)}, which is worse than the truth by "

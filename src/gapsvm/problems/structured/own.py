@@ -65,8 +65,8 @@ class _Block:
 
     def size(self, w: Any) -> float:
         """The largest Δ + Σ|w_j ψ_j|."""
-        here = np.abs(w if self.columns is None else w[self.columns])
-        return float(np.max(self.cost + np.abs(self.psi) @ here))
+        read = np.abs(w if self.columns is None else w[self.columns])
+        return float(np.max(self.cost + np.abs(self.psi) @ read))
 
     def row(self, plane: Plane, size: int) -> Any:
         """ψ of a plane in the columns of this block, which may become more."""

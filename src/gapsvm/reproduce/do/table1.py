@@ -109,7 +109,7 @@ def results_of(rows: Sequence[Row]) -> list[Result]:
     found = []
     for (name, k), runs in grouped.items():
         one = next(iter(runs.values()))[0]
-        best = {m: [float(row["best"]) for row in mine] for m, mine in runs.items()}
+        best = {m: [float(row["best"]) for row in seeds] for m, seeds in runs.items()}
         found.append(
             Result(
                 BY_NAME[name],
@@ -117,9 +117,9 @@ def results_of(rows: Sequence[Row]) -> list[Result]:
                 float(one["optimum"]),
                 float(one["long_rows"]),
                 {m: median(values) for m, values in best.items()},
-                {m: _middle([row["passes_to_99"] for row in mine]) for m, mine in runs.items()},
+                {m: _middle([row["passes_to_99"] for row in seeds]) for m, seeds in runs.items()},
                 best,
-                {m: [float(row["radius"]) for row in mine] for m, mine in runs.items()},
+                {m: [float(row["radius"]) for row in seeds] for m, seeds in runs.items()},
             )
         )
     return found

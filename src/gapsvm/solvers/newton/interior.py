@@ -93,7 +93,7 @@ class InteriorPoint:
         # Multipliers start at the size of what they have to balance: the mean |t − z| at w = 0.
         bias = problem.bias_at_zero if problem.loss.kind == "response" else 0.0
         size = max(float(np.mean(np.abs(problem.t - bias))), 1e-12)
-        u = np.where(bounded, 0.5 * upper, size / (curve.gamma or 1.0)) * np.ones(n)
+        u = np.where(bounded, 0.5 * upper, size / (curve.curvature or 1.0)) * np.ones(n)
         slack = np.where(bounded, upper - u, 1.0)
         zeta = np.full_like(u, size)
         upsilon = bounded * zeta

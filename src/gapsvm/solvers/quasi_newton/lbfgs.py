@@ -239,8 +239,8 @@ def _tighten(problem: Smooth[Any], state: LBFGSState, backend: Backend) -> None:
         np.multiply(w[part], -lam, out=apart[part])
         apart[part] += pull[part]
         apart[part] -= kept[part]
-        mine, move = kept[part], apart[part]
-        return np.array([mine @ mine, mine @ move, move @ move])
+        old, move = kept[part], apart[part]
+        return np.array([old @ old, old @ move, move @ move])
 
     own, across, length = sum(_in_parts(compare, pull, backend))
     rise = lam * (offset - state.offset) - across

@@ -131,11 +131,11 @@ class KernelNewton:
         target = problem.c * problem.loss.curve.maximiser(
             problem.sign * (state.margins + state.bias), problem.t
         )
-        way = target - state.coef
+        distance = target - state.coef
         size = min(self.block_size, problem.n_rows)
-        order = np.argsort(-np.abs(way), kind="stable")
-        rising = order[way[order] > 0][: size - size // 2]
-        falling = order[way[order] <= 0][: size - rising.size]
+        order = np.argsort(-np.abs(distance), kind="stable")
+        rising = order[distance[order] > 0][: size - size // 2]
+        falling = order[distance[order] <= 0][: size - rising.size]
         return np.concatenate([rising, falling])
 
     @staticmethod
