@@ -73,7 +73,7 @@ class RowLosses:
             return 1.0
         weight = self.weight / self.total_weight
         linear = float(np.sum(weight * (self.t * alpha - curve.eps * np.abs(alpha))))
-        quadratic = self.lam * square + curve.gamma * float(np.sum(weight * alpha**2))
+        quadratic = self.lam * square + curve.curvature * float(np.sum(weight * alpha**2))
         return min(1.0, max(0.0, linear / quadratic)) if quadratic > 0 else 1.0
 
     @property
