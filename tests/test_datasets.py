@@ -16,7 +16,7 @@ from gapsvm.datasets.catalogue import SETS, SHA256
 from gapsvm.datasets.dataset import DataFile, NamedSet
 from gapsvm.io.svmlight_writer import write_svmlight
 
-ABSENT = ["rcv1_train.binary", "real-sim", "news20.binary", "combined", "astro-ph"]
+ABSENT = ["ccat", "rcv1_train.binary", "real-sim", "news20.binary", "combined", "astro-ph"]
 
 # name: rows and columns of train, stored values of train, classes
 SHAPES = {

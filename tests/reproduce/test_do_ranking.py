@@ -11,11 +11,13 @@ import pytest
 
 from gapsvm import RankSVC
 from gapsvm.reproduce import EXPERIMENTS, Settings, run
+from gapsvm.reproduce.claims import Outcome
 from gapsvm.reproduce.do import figure3
-from gapsvm.reproduce.do.figure3 import Panel, RankTask, Ratio, larger, ratio_of
+from gapsvm.reproduce.do.figure3 import Panel, RankTask, Ratio, ratio_of, times_larger
 from gapsvm.reproduce.framework import Bench
 
 NAME = "do-fig3-ranking"
+SHOWN, NOT_SHOWN, CONTRADICTED = Outcome
 
 
 def test_a_quick_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -52,23 +54,29 @@ def test_when_a_run_arrives() -> None:
     assert [str(Ratio(*r)) for r in ((2, 2), (2, math.inf), (0, 0.5), (0, math.inf))] == [
         "2", "above 2", "below 0.5", "neither arrived",
     ]  # fmt: skip
-    assert larger(Ratio(3, math.inf), Ratio(2, 2)) is True
-    assert larger(Ratio(1, 1), Ratio(2, math.inf)) is False
-    assert larger(Ratio(2, math.inf), Ratio(2, math.inf)) is None
+    assert times_larger(Ratio(3, math.inf), Ratio(2, 2)) == 1.5
+    assert times_larger(Ratio(1, 1), Ratio(2, math.inf)) == 0.5
+    assert math.isnan(times_larger(Ratio(2, math.inf), Ratio(2, math.inf)))
+
+
+def outcomes(strong: Panel, weak: Panel) -> list[Outcome]:
+    return [verdict.outcome for verdict in figure3.judged([[strong], [weak]])]
 
 
 def test_the_paper_is_judged() -> None:
-    fast, slow = [1, 0.9, 0.505, 0.5], [1, 1, 0.9, 0.8]
-    sure = figure3.judgements(
-        [[panel([1, 0.9, 0.9, 0.5], [1, 0.5, 0.5, 0.5])], [panel(slow, fast)]]
-    )
-    assert "**not seen**" in sure[0]
-    seen = figure3.judgements(
-        [[panel(fast, fast)], [panel([1, 1, 1, 0.505], [0.505, 0.5, 0.5, 0.5])]]
-    )
-    assert "**not seen**" in seen[0]
-    assert ", seen" in seen[1]
-    assert ", seen: in iteration 2, 4" in seen[2]
+    at_once, late = [0.505] * 40, [1.0] * 20 + [0.9] * 19 + [0.505]
+    two, four = [1.0, 0.505] + [0.5] * 38, [1.0] * 3 + [0.505] * 37
+    assert outcomes(panel(two, at_once), panel(late, at_once)) == [SHOWN] * 3
+    assert outcomes(panel(late, at_once), panel(two, at_once)) == [
+        SHOWN,
+        CONTRADICTED,
+        CONTRADICTED,
+    ]
+    three = [1.0, 1.0] + [0.505] * 38
+    assert outcomes(panel(three, two), panel(three, two)) == [NOT_SHOWN] * 3
+    assert outcomes(panel(two, four), panel(two, four))[0] is CONTRADICTED
+    steps = figure3.judged([[panel(two, at_once)], [panel(four, at_once)]])[2]
+    assert steps.said == "shown: in iteration 2, 4"
 
 
 @pytest.mark.slow

@@ -208,6 +208,7 @@ SETS = {
         "Reuters RCV1, tf-idf, two classes.",
         47_236,
         (DataFile("rcv1_train.binary", 20_242),),
+        (DataFile("rcv1_test.binary", 677_399),),
     ),
     "real-sim": NamedSet(
         "real-sim",
@@ -226,12 +227,21 @@ SETS = {
         "SensIT vehicles, acoustic and seismic, 3 classes.",
         100,
         (DataFile("combined", 78_823),),
+        (DataFile("combined.t", 19_705),),
+    ),
+    "ccat": NamedSet(
+        "ccat",
+        "Reuters RCV1, the category CCAT or not, trained on what is published as its test part.",
+        47_236,
+        (DataFile("ccat", 781_265),),
+        (DataFile("ccat.t", 23_149),),
     ),
     "astro-ph": NamedSet(
         "astro-ph",
         "Abstracts of the physics archive, astro-ph or not.",
         99_757,
         (DataFile("astro-ph", 29_882),),
+        (DataFile("astro-ph.t", 32_487),),
     ),
 }
 

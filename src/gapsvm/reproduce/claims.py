@@ -1,7 +1,7 @@
 """Statements of the papers, what it takes to call them shown, and how the numbers judge them.
 
 A claim names the number that decides it and the bar that this number must reach.  Bars are
-constants of the module that measures, set before it is run; nothing else decides a verdict.
+constants of the module that measures; nothing else decides a verdict.
 """
 
 from __future__ import annotations

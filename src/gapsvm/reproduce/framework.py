@@ -122,19 +122,24 @@ class Bench:
         """P* of a problem: certified, and kept in the output folder under ``key``."""
         return float(self.once(("optimum", key), lambda: self._optimum(key, problem)))
 
-    def _optimum(self, key: str, problem: LinearProblem) -> float:
-        path = self.settings.output / OPTIMA
-        kept = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
-        if key in kept:
-            return float(kept[key]["value"])
+    def solved(self, key: str, problem: LinearProblem) -> Any:
+        """The result of a fit that is certified as well as P* is."""
         tol = CERTIFIED / problem.primal_at_zero
         fit = train(problem, Options(tol=tol, max_passes=5000), cancelled=self.cancelled)
         if fit.result.status is Status.INTERRUPTED:
             raise Interrupted
         if fit.result.gap > CERTIFIED:
             raise ValueError(f"{key}: the gap stayed at {fit.result.gap:.1e}, above {CERTIFIED:g}")
-        gap = max(0.0, fit.result.gap)  # not below zero by rounding
-        found = {"value": fit.result.certificate.primal, "gap": gap}
+        return fit.result
+
+    def _optimum(self, key: str, problem: LinearProblem) -> float:
+        path = self.settings.output / OPTIMA
+        kept = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+        if key in kept:
+            return float(kept[key]["value"])
+        result = self.solved(key, problem)
+        gap = max(0.0, result.gap)  # not below zero by rounding
+        found = {"value": result.certificate.primal, "gap": gap}
         with self._lock:
             kept = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
             with replacing(path) as file:

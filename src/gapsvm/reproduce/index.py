@@ -38,11 +38,11 @@ def page(experiments: Sequence[Experiment], settings: Settings, texts: str = "")
     lines = [
         "# What the papers claim, and what is shown",
         "",
-        f"{len(outcomes)} verdicts: {counts}. Each has one number and the bar that the number "
-        "must reach, both chosen before the run and written in the code. *Not shown* is "
-        "everything between the two bars, and every number that the run could not give; "
-        "*contradicted* is a number on the wrong side of the second bar. A claim that holds on "
-        "some sets and not on others has a line for each.",
+        f"{len(outcomes)} verdicts: {counts}. Each has one number and the bar that this number "
+        "must reach, a constant of the code, which no run moves. *Not shown* is everything "
+        "between the two bars, and every number that the run could not give; *contradicted* is a "
+        "number on the wrong side of the second bar. A claim that holds on some sets and not on "
+        "others has a line for each.",
         "",
     ]
     for experiment, verdicts in found:

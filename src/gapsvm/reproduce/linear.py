@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
-from typing import Any, Literal
+from typing import Any, Literal, Self, TypeVar
 
 import numpy as np
 
@@ -25,6 +25,22 @@ Part = Literal["files", "first", "split"]
 
 
 @dataclass(frozen=True)
+class Original:
+    """The paper's own data, which takes the place of what stands in for it where a user has it."""
+
+    data: str
+    train: int
+    scale: datasets.Scale = "unit"
+    part: Part = "files"
+    positive: int | None = None
+
+
+RCV1 = Original("rcv1_train.binary", 20_242)
+ASTRO_PH = Original("astro-ph", 29_882)
+CCAT = Original("ccat", 781_265)
+
+
+@dataclass(frozen=True)
 class Task:
     """A data set and a λ."""
 
@@ -40,6 +56,26 @@ class Task:
     stand_in: bool = False
     positive: int | None = None
     """The class against the rest; None where labels are ±1 already."""
+    original: Original | None = None
+    """What it stands in for, if that may be had."""
+
+    @property
+    def own(self) -> Self:
+        """The same with the paper's own data."""
+        it = self.original
+        if it is None:
+            return self
+        return replace(
+            self,
+            name=it.data,
+            data=it.data,
+            scale=it.scale,
+            train=it.train,
+            part=it.part,
+            positive=it.positive,
+            stand_in=False,
+            original=None,
+        )
 
     @property
     def title(self) -> str:
@@ -52,6 +88,25 @@ class Task:
     def labelled(self) -> str:
         """The data with the class that is +1."""
         return self.data if self.positive is None else f"{self.data}-{self.positive}"
+
+
+T = TypeVar("T", bound=Task)
+
+
+def with_originals(tasks: Sequence[T], settings: Settings) -> tuple[T, ...]:
+    """The tasks of a run: stand-ins give way to the paper's own data where all of that is there."""
+    folder = settings.data_folder
+
+    def at_hand(task: T) -> bool:
+        it = task.original
+        return it is not None and datasets.available(it.data, folder=folder)
+
+    return tuple(task.own if at_hand(task) else task for task in tasks)
+
+
+def by_name(tasks: Sequence[T]) -> dict[str, T]:
+    """Tasks by their names, those with the paper's own data as well."""
+    return {task.name: task for one in tasks for task in (one, one.own)}
 
 
 @dataclass(frozen=True)
@@ -203,11 +258,24 @@ def curves_of(
     }
 
 
-def line(axes: Any, x: Any, bands: Any, **look: Any) -> None:
-    """A median with a band from least to most."""
+def line(axes: Any, x: Any, bands: Any, floor: float = -np.inf, **look: Any) -> None:
+    """A median with a band from least to most; what is below the floor is drawn as a limit."""
     low, middle, high = bands.T
-    axes.plot(x, middle, **look)
+    known = middle > floor
+    axes.plot(x, np.where(known, middle, np.nan), **look)
+    low, high = (np.maximum(edge, floor) for edge in (low, high))
     axes.fill_between(x, low, high, color=look["color"], alpha=0.15, lw=0)
+    if not known.all():
+        limits = {"color": look["color"], "mfc": "white", "marker": "v", "ms": 5, "clip_on": False}
+        axes.plot(np.asarray(x)[~known], np.full(np.sum(~known), floor), ls="", zorder=4, **limits)
+
+
+def limit_in_legend(floor: float) -> Any:
+    """The handle of the limits that ``line`` draws."""
+    from matplotlib.lines import Line2D
+
+    look: dict[str, Any] = {"color": style.GREY, "mfc": "white", "marker": "v", "ms": 5, "ls": ""}
+    return Line2D([], [], label=f"below {short(floor)}, not resolved", **look)
 
 
 def plain_ticks(axes: Any, low: float, high: float) -> None:
@@ -263,16 +331,6 @@ def stand_in_note(chosen: Sequence[Task]) -> str:
         text += f"Training rows of {', '.join(drawn)} are drawn by a permutation of seed "
         text += f"{SPLIT_SEED}, the others are the test rows."
     return text.strip()
-
-
-Verdict = tuple[bool | None, str]
-"""Whether a statement of a paper is seen (None: these runs cannot tell), and the numbers."""
-
-
-def said(verdict: Verdict) -> str:
-    seen, numbers = verdict
-    word = {True: "seen", False: "**not seen**", None: "cannot tell"}[seen]
-    return f"{word}: {numbers}" if numbers else word
 
 
 COLOURS = (style.BLUE, style.ORANGE, style.GREEN, style.PURPLE, style.SKY, style.YELLOW)

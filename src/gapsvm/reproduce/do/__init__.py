@@ -22,6 +22,7 @@ EXPERIMENTS = (
         plan=table1.plan,
         measure=table1.measure,
         report=table1_report.report,
+        verdicts=table1_report.verdicts,
     ),
     Experiment(
         name="do-fig1",
@@ -34,6 +35,7 @@ EXPERIMENTS = (
         plan=figures.plan,
         measure=figures.measure_1,
         report=figures.report_1,
+        verdicts=figures.verdicts_1,
     ),
     Experiment(
         name="do-fig2",
@@ -43,9 +45,10 @@ EXPERIMENTS = (
         time="3 min",
         cell=RunCell,
         columns=figures.COLUMNS_2,
-        plan=figures.plan,
+        plan=figures.plan_2,
         measure=figures.measure_2,
         report=figures.report_2,
+        verdicts=figures.verdicts_2,
     ),
     Experiment(
         name="do-fig3-ranking",
@@ -58,5 +61,6 @@ EXPERIMENTS = (
         plan=figure3.plan,
         measure=figure3.measure,
         report=figure3.report,
+        verdicts=figure3.verdicts,
     ),
 )

@@ -15,6 +15,7 @@ from gapsvm import datasets
 from gapsvm.backends import get_backend
 from gapsvm.problems.structured.ranking import RankingProblem
 from gapsvm.reproduce import style
+from gapsvm.reproduce.claims import AHEAD, Bar, Claim, Verdict, sentences
 from gapsvm.reproduce.do.tasks import PAPER
 from gapsvm.reproduce.framework import (
     CERTIFIED,
@@ -24,7 +25,7 @@ from gapsvm.reproduce.framework import (
     as_numbers,
     markdown_table,
 )
-from gapsvm.reproduce.linear import heading, said, short, title
+from gapsvm.reproduce.linear import heading, short, title
 from gapsvm.solvers.bundle.bundle import Bundle
 from gapsvm.solvers.bundle.proximal import ProximalBundle
 
@@ -40,8 +41,20 @@ NEAR = 0.01
 """A run has arrived where its best objective has gained all but this share of P(0) − P*."""
 DIGITS = 1e-6
 """Share of P(0) that an objective must be below it to have bettered it."""
-TIMES = 2.0
-"""Times as many iterations of the standard method that count as significantly more."""
+OUTPERFORMS = Claim(
+    "the proximal bundle outperforms the standard one significantly",
+    "iterations of the standard method over those of the proximal one, at the worst λ",
+    Bar(2.0, 1.0),
+)
+SMALL_LAMBDA = Claim(
+    "especially when λ is small", "that ratio at the weakest λ over that at the strongest", AHEAD
+)
+SLOW_START = Claim(
+    "the smaller λ, the more iterations pass before the standard bundle betters its first "
+    "parameters",
+    "iterations until then over those at the next stronger λ, the lesser ratio",
+    AHEAD,
+)
 
 COLUMNS = ("iteration", "objective", "at_zero", "optimum")
 
@@ -247,38 +260,31 @@ def text(grid: list[list[Panel]], settings: Settings) -> str:
         "",
         markdown_table([*header, "P*", "P(0)"], table),
         "",
-        *(f"- {sentence}" for sentence in judgements(grid)),
+        *sentences(judged(grid)),
         "",
     ]
     return "\n".join(lines)
 
 
-def judgements(grid: list[list[Panel]]) -> list[str]:
+def verdicts(rows: Sequence[Row], settings: Settings) -> list[Verdict]:
+    return judged(panels_of(rows))
+
+
+def judged(grid: list[list[Panel]]) -> list[Verdict]:
     """The paper: the proximal variant is far ahead, most of all for small λ, and many iterations
     pass before the standard one betters the parameters it began with."""
-    sentences = []
+    found = []
     for column in zip(*grid):
         name = column[0].task.name
         ratios = [ratio_of(panel) for panel in column]
-        at = ", ".join(f"{short(p.lam)}: {r}" for p, r in zip(column, ratios))
-        numbers = f"iterations of the standard method over those of the proximal one, {at}"
-        every = all(ratio.least >= TIMES for ratio in ratios)
-        sentences.append(
-            f"{name}: the proximal bundle outperforms the standard one significantly "
-            f"({TIMES:g} times fewer iterations or better, at every λ), {said((every, numbers))}."
-        )
-        sentences.append(
-            f"{name}: especially when λ is small (a larger ratio at the weakest λ than at the "
-            f"strongest), {said((larger(ratios[-1], ratios[0]), ''))}."
-        )
+        each = ", ".join(f"{r} at λ = {short(p.lam)}" for p, r in zip(column, ratios))
+        found.append(OUTPERFORMS.judge(min(ratio.least for ratio in ratios), name, each))
+        found.append(SMALL_LAMBDA.judge(times_larger(ratios[-1], ratios[0]), name))
         steps = [panel.improved("bundle") for panel in column]
-        later = all(a <= b for a, b in pairwise(steps)) and steps[-1] > steps[0]
         counts = ", ".join(_count(s) for s in steps)
-        sentences.append(
-            f"{name}: the smaller λ, the more iterations pass before the standard bundle betters "
-            f"its first parameters, {said((later, f'in iteration {counts}'))}."
-        )
-    return sentences
+        later = min(b / a if a < math.inf else math.nan for a, b in pairwise(steps))
+        found.append(SLOW_START.judge(later, name, f"in iteration {counts}"))
+    return found
 
 
 @dataclass(frozen=True)
@@ -304,11 +310,12 @@ def ratio_of(panel: Panel) -> Ratio:
     return Ratio(least, math.inf if math.isinf(standard) else standard / min(proximal, budget))
 
 
-def larger(one: Ratio, other: Ratio) -> bool | None:
-    """None where the ranges leave it open."""
+def times_larger(one: Ratio, other: Ratio) -> float:
+    """How many times the one is the other, at least or at most; NaN where the ranges leave open
+    which is larger."""
     if one.least > other.most:
-        return True
-    return False if one.most <= other.least else None
+        return one.least / other.most
+    return one.most / other.least if one.most <= other.least else math.nan
 
 
 def _count(number: float) -> str:

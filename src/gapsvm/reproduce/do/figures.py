@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,8 +11,10 @@ from typing import Any
 import numpy as np
 
 from gapsvm.reproduce import style
+from gapsvm.reproduce.claims import AHEAD, Bar, Claim, Verdict, plain, sentences
 from gapsvm.reproduce.do.tasks import (
     BY_NAME,
+    COMBINED,
     LABELS,
     LOOKS,
     PAPER,
@@ -31,13 +34,12 @@ from gapsvm.reproduce.linear import (
     line,
     load,
     optimum_of,
-    plain_ticks,
     problem_of,
-    said,
     seeds_text,
     short,
     stand_in_note,
     title,
+    with_originals,
 )
 
 RUNS = (("pegasos", 1), ("adaptive", 1), ("kept", 1), ("optimistic", 10))
@@ -45,6 +47,28 @@ RUNS = (("pegasos", 1), ("adaptive", 1), ("kept", 1), ("optimistic", 10))
 FACTORS = (100, 10, 1)
 """λ/λ_best, from the top row to the bottom."""
 LAST = 10
+OPTIMUM = "optimum"
+"""The cell of the certified w* at each λ."""
+
+DISTANCE, ERROR = "distance from P*", "test error"
+LESS_ERROR = Bar(1.1, 1 / 1.1)
+"""1.1 times the error is what Shalev-Shwartz et al. call as good."""
+ADVANTAGE = {
+    what: Claim(
+        "Proximal enjoys a comfortable advantage over Pegasos and Adaptive",
+        f"{what} of the better other over that of Proximal, last passes, at the worst λ",
+        bar,
+    )
+    for what, bar in ((DISTANCE, AHEAD), (ERROR, LESS_ERROR))
+}
+SMALL_LAMBDA = {
+    what: Claim(
+        "especially for small λ",
+        f"that ratio of {what} at λ_best over that at 100 λ_best",
+        bar,
+    )
+    for what, bar in ((DISTANCE, AHEAD), (ERROR, LESS_ERROR))
+}
 CHOSEN = ("w8a", "covtype", "a9a-quick")
 
 COLUMNS_1 = ("pass", "objective", "optimum")
@@ -55,13 +79,17 @@ def panels(settings: Settings) -> list[Task]:
     """The left column is w8a in place of combined."""
     found = {task.name: task for task in tasks(settings) if task.name in CHOSEN}
     ordered = [found[name] for name in CHOSEN if name in found]
-    return [
-        replace(task, paper="combined", stand_in=True) if task.name == "w8a" else task
+    stand_in = [
+        replace(task, paper="combined", stand_in=True, original=COMBINED)
+        if task.name == "w8a"
+        else task
         for task in ordered
     ]
+    return list(with_originals(stand_in, settings))
 
 
 def plan(settings: Settings) -> list[RunCell]:
+    """The runs of Figure 1."""
     return [
         RunCell(
             **about(replace(task, lam=factor * task.lam)),
@@ -77,6 +105,16 @@ def plan(settings: Settings) -> list[RunCell]:
     ]
 
 
+def plan_2(settings: Settings) -> list[RunCell]:
+    """The same for Figure 2, and each λ's optimum."""
+    runs = plan(settings)
+    return runs + [
+        replace(run, method=OPTIMUM)
+        for run in runs
+        if (run.method, run.k, run.seed) == (*RUNS[0], 0)
+    ]
+
+
 def measure_1(cell: RunCell, bench: Bench) -> list[Row]:
     task = replace(BY_NAME[cell.task], lam=cell.lam)
     best = optimum_of(task, problem_of(task, bench), bench)
@@ -89,6 +127,9 @@ def measure_1(cell: RunCell, bench: Bench) -> list[Row]:
 def measure_2(cell: RunCell, bench: Bench) -> list[Row]:
     task = replace(BY_NAME[cell.task], lam=cell.lam)
     loaded = load(task, bench)
+    if cell.method == OPTIMUM:
+        w = bench.solved(f"{cell.task}:{cell.lam:g}", problem_of(task, bench)).solution.w
+        return [{"pass": cell.passes, "test_error": f"{error_rate(loaded, w):.5f}"}]
     return [
         {"pass": p, "test_error": f"{error_rate(loaded, look.w):.5f}"}
         for p, look in enumerate(every_pass(cell, task, bench), 1)
@@ -104,6 +145,7 @@ class Panel:
     curves: dict[str, tuple[Any, Any]]
     """By method: passes, and (least, median, most)."""
     optimum: float = 0.0
+    """P*, or the test error of w*."""
 
     def best(self, method: str) -> float:
         return float(self.curves[method][1][:, 1].min())
@@ -116,21 +158,25 @@ class Panel:
 def panels_of(rows: Sequence[Row], column: str, settings: Settings) -> list[list[Panel]]:
     """Rows of the figure, from the strongest λ to the weakest."""
     curves = curves_of(rows, ("task", "lam", "method"), "pass", column)
-    optima = {(r["task"], r["lam"]): r.get("optimum", 0.0) for r in map(as_numbers, rows)}
+    optima = {
+        (r["task"], r["lam"]): float(r["optimum" if column == "objective" else column])
+        for r in map(as_numbers, rows)
+        if column == "objective" or r["method"] == OPTIMUM
+    }
     grid: list[list[Panel]] = []
     for factor in FACTORS:
         grid.append([])
         for task in panels(settings):
             lam = float(factor * task.lam)
             own = {m: curves[task.name, lam, m] for m, _ in RUNS}
-            best = float(optima[task.name, lam])
+            best = optima[task.name, lam]
             grid[-1].append(Panel(replace(task, lam=lam), factor, own, best))
     return grid
 
 
 def report_1(folder: Path, rows: list[Row], settings: Settings) -> None:
     grid = panels_of(rows, "objective", settings)
-    _draw(folder / "do-fig1.png", grid, "objective", "Figure 1: training objective", settings)
+    _draw(folder / "do-fig1.png", grid, "P(w) − P*", "Figure 1: training objective", settings)
     _write(folder / "do-fig1.md", grid, "Figure 1", "training objective", settings)
 
 
@@ -143,21 +189,22 @@ def report_2(folder: Path, rows: list[Row], settings: Settings) -> None:
 def _draw(path: Path, grid: list[list[Panel]], label: str, words: str, settings: Settings) -> None:
     from matplotlib.lines import Line2D
 
-    objective = label == "objective"
+    objective = label != "test error (%)"
     with style.drawing(path, max(7.0, 4.7 * len(grid[0]) + 0.3), 8.6) as figure:
         cells = figure.subplots(len(grid), len(grid[0]), squeeze=False, sharex=True)
         for line_of_axes, line_of_panels in zip(cells, grid):
             for axes, panel in zip(line_of_axes, line_of_panels):
                 for method, _ in RUNS:
                     x, bands = panel.curves[method]
-                    line(
-                        axes, x, bands if objective else 100 * bands, color=LOOKS[method][0], lw=1.2
-                    )
+                    shown = bands - panel.optimum if objective else 100 * bands
+                    line(axes, x, shown, color=LOOKS[method][0], lw=1.2)
                 if objective:
-                    axes.axhline(panel.optimum, color=style.BLACK, lw=1.0, ls=":")
-                _scale(axes, panel, objective)
+                    axes.set_yscale("log")
+                else:
+                    axes.axhline(100 * panel.optimum, color=style.BLACK, lw=1.0, ls=":")
+                    _scale(axes, panel)
                 axes.spines["right"].set_visible(False)
-                times = "" if panel.factor == 1 else rf" = {panel.factor} $\lambda_{{best}}$"
+                times = " = λ_best" if panel.factor == 1 else f" = {panel.factor} λ_best"
                 name = f"{panel.task.title}, " if panel.factor == FACTORS[0] else ""
                 axes.set_title(f"{name}λ = {short(panel.task.lam)}{times}", fontsize=10)
             line_of_axes[0].set_ylabel(label)
@@ -166,22 +213,18 @@ def _draw(path: Path, grid: list[list[Panel]], label: str, words: str, settings:
         handles = [
             Line2D([], [], color=LOOKS[m][0], label=f"{LABELS[m]}, k = {k}") for m, k in RUNS
         ]
-        if objective:
-            label = "certified optimum"
+        if not objective:
+            label = "test error of the certified optimum"
             handles.append(Line2D([], [], color=style.BLACK, lw=1.0, ls=":", label=label))
         figure.legend(handles=handles, loc="outside lower center", ncols=3)
         title(figure, f"{PAPER}, {words} by λ", settings)
 
 
-def _scale(axes: Any, panel: Panel, objective: bool) -> None:
-    """Objectives on a log axis; errors from a little below the least to what is typical."""
-    if objective:
-        axes.set_yscale("log")
-        highest = max(bands[:, 1].max() for _, bands in panel.curves.values())
-        plain_ticks(axes, panel.optimum, highest)
-        return
+def _scale(axes: Any, panel: Panel) -> None:
+    """Errors from a little below the least to what is typical."""
     medians = [100 * bands[:, 1] for _, bands in panel.curves.values()]
-    low, high = min(m.min() for m in medians), max(m[1:].max() for m in medians)
+    low = min(100 * panel.optimum, *(m.min() for m in medians))
+    high = max(m[1:].max() for m in medians)
     axes.set_ylim(low - 0.08 * (high - low), high + 0.08 * (high - low))
 
 
@@ -197,9 +240,9 @@ def _write(path: Path, grid: list[list[Panel]], which: str, what: str, settings:
             f"{unit * panel.best(m):{form}} / {unit * panel.last(m):{form}}" for m, _ in RUNS
         ]
         where = f"{panel.task.title}, {short(panel.task.lam)}"
-        table.append([where, *numbers, *([f"{panel.optimum:.4f}"] if objective else [])])
+        table.append([where, *numbers, f"{unit * panel.optimum:{form}}"])
     header = ["data, λ", *(f"{LABELS[m]}, k = {k}" for m, k in RUNS)]
-    header += ["P*"] if objective else []
+    header += ["P*" if objective else "at the optimum"]
     kind = "Least objective" if objective else "Least test error in per cent"
     lines = [
         heading(PAPER, which, f"{what} over the passes", settings),
@@ -212,7 +255,7 @@ def _write(path: Path, grid: list[list[Panel]], which: str, what: str, settings:
         "",
         markdown_table(header, table),
         "",
-        *(f"- {sentence}" for sentence in judgements(grid, objective)),
+        *sentences(judged(grid, objective)),
         "",
         stand_in_note(panels(settings)),
         "",
@@ -223,24 +266,32 @@ def _write(path: Path, grid: list[list[Panel]], which: str, what: str, settings:
 OTHERS = ("pegasos", "adaptive")
 
 
-def judgements(grid: list[list[Panel]], objective: bool) -> list[str]:
-    """The paper: Proximal has a comfortable advantage, especially for small λ."""
-    sentences = []
-    what = "distance from P*" if objective else "test error"
+def verdicts_1(rows: Sequence[Row], settings: Settings) -> list[Verdict]:
+    return judged(panels_of(rows, "objective", settings), True)
+
+
+def verdicts_2(rows: Sequence[Row], settings: Settings) -> list[Verdict]:
+    return judged(panels_of(rows, "test_error", settings), False)
+
+
+def judged(grid: list[list[Panel]], objective: bool) -> list[Verdict]:
+    """Both readings of Proximal, on each set."""
+    found = []
+    what = DISTANCE if objective else ERROR
     for column in zip(*grid):
         for method, k in RUNS[2:]:
-            ahead = [p for p in column if p.last(method) < min(p.last(m) for m in OTHERS)]
-            where = ", ".join(short(p.task.lam) for p in ahead)
-            where = f"at λ = {where}" if where else "at no λ"
-            strong, weak = (_advantage(p, method, objective) for p in (column[0], column[-1]))
-            numbers = f"the better of the others ends with {_plain(strong)} times its {what} at "
-            numbers += f"100 λ_best, {_plain(weak)} times at λ_best"
-            sentences.append(
-                f"{column[0].task.title}, {LABELS[method]}, k = {k}: it ends ahead of Pegasos and "
-                f"Adaptive, {said((len(ahead) == len(column), where))}. The advantage "
-                f"is largest for small λ, {said((weak > max(strong, 1.0), numbers))}."
+            on = f"{column[0].task.title}, {LABELS[method]}, k = {k}"
+            ratios = [_advantage(panel, method, objective) for panel in column]
+            each = ", ".join(
+                f"{plain(r)} at λ = {short(p.task.lam)}" for r, p in zip(ratios, column)
             )
-    return sentences
+            found.append(ADVANTAGE[what].judge(min(ratios), on, each))
+            if ratios[-1] > 1:
+                found.append(SMALL_LAMBDA[what].judge(ratios[-1] / ratios[0], on))
+            else:
+                words = f"no advantage at λ_best, {plain(ratios[-1])}"
+                found.append(SMALL_LAMBDA[what].judge(math.nan, on, words))
+    return found
 
 
 def _advantage(panel: Panel, method: str, objective: bool) -> float:
@@ -248,7 +299,3 @@ def _advantage(panel: Panel, method: str, objective: bool) -> float:
     base = panel.optimum if objective else 0.0
     other = min(panel.last(m) for m in OTHERS)
     return (other - base) / max(panel.last(method) - base, 1e-9)
-
-
-def _plain(number: float) -> str:
-    return f"{number:,.0f}" if number >= 10 else f"{number:.3g}"

@@ -5,9 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from gapsvm import datasets
 from gapsvm.reproduce import style
 from gapsvm.reproduce.framework import Bench, Settings
-from gapsvm.reproduce.linear import Look, Task, TaskCell, problem_of, watched
+from gapsvm.reproduce.linear import (
+    RCV1,
+    Look,
+    Original,
+    Task,
+    TaskCell,
+    by_name,
+    problem_of,
+    watched,
+    with_originals,
+)
 from gapsvm.solvers.subgradient.solver import Subgradient
 
 PAPER = "Do 2009"
@@ -23,11 +34,18 @@ TASKS = (
     # below its best figure, 0.1012; that of 8 is 0.136.
     Task("mnist", "mnist", "raw", 1e-5, 60_000, paper="mnist", positive=9),
     Task("w8a", "w8a", "raw", 1e-8, 49_749, paper="w8a"),
-    Task("imdb", "imdb", "unit", 1e-7, 25_000, paper="rcv1", stand_in=True),
-    Task("news20", "news20", "unit", 1e-5, 11_314, paper="real-sim", stand_in=True),
-)
+    Task("imdb", "imdb", "unit", 1e-7, 25_000, paper="rcv1", stand_in=True, original=RCV1),
+    Task(
+        "news20", "news20", "unit", 1e-5, 11_314, paper="real-sim", stand_in=True,
+        original=Original("real-sim", 57_846, part="split"),
+    ),
+)  # fmt: skip
+COMBINED = Original("combined", 78_823, scale="raw", positive=3)
+"""Which of its three classes is set against the rest the paper does not say."""
+OWN = Task("combined", "combined", "raw", 1e-9, 78_823, paper="combined", positive=3)
+"""A line of the table for those who have the data."""
 QUICK = (Task("a9a-quick", "a9a", "raw", 1e-6, 4_000, "split"),)
-BY_NAME = {task.name: task for task in (*TASKS, *QUICK)}
+BY_NAME = by_name((*TASKS, OWN, *QUICK))
 DATA = tuple(task.data for task in TASKS)
 
 
@@ -69,6 +87,7 @@ LOOKS = {
 
 TABLE = {
     "a9a": _printed(0.3537, 0.3531, 0.3533, 28, 19, 18),
+    "combined": _printed(0.5299, 0.2760, 0.2336, 100, 99, 8),
     "connect-4": _printed(6.8229, 0.9698, 0.5136, None, 99, 63),
     "covtype": _printed(1.4852, 0.7217, 0.5830, None, 96, 12),
     "ijcnn1": _printed(0.3582, 0.2088, 0.1857, 89, 98, 3),
@@ -80,7 +99,10 @@ TABLE = {
 
 
 def tasks(settings: Settings) -> tuple[Task, ...]:
-    return QUICK if settings.quick else TASKS
+    if settings.quick:
+        return QUICK
+    extra = (OWN,) if datasets.available(OWN.data, folder=settings.data_folder) else ()
+    return with_originals((*TASKS, *extra), settings)
 
 
 @dataclass(frozen=True)

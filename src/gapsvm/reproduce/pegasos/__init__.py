@@ -21,6 +21,7 @@ EXPERIMENTS = (
         plan=figure4.plan,
         measure=figure4.measure,
         report=figure4.report,
+        verdicts=figure4.verdicts,
     ),
     Experiment(
         name="pegasos-flat",
@@ -45,18 +46,20 @@ EXPERIMENTS = (
         plan=figure6.plan,
         measure=figure6.measure,
         report=figure6.report,
+        verdicts=figure6.verdicts,
     ),
     Experiment(
         name="pegasos-fig7",
         paper=f"{PAPER}, Figure 7",
         shows="sub-optimality against mini-batch size k at fixed kT, and against kT at fixed k",
-        data=("imdb",),
-        time="2 min",
+        data=("imdb", "news20"),
+        time="3 min",
         cell=figure7.BatchCell,
         columns=figure7.COLUMNS,
         plan=figure7.plan,
         measure=figure7.measure,
         report=figure7.report,
+        verdicts=figure7.verdicts,
     ),
     Experiment(
         name="pegasos-fig8",
@@ -95,5 +98,6 @@ EXPERIMENTS = (
         plan=bias.plan,
         measure=bias.measure,
         report=bias.report,
+        verdicts=bias.verdicts,
     ),
 )

@@ -11,40 +11,59 @@ import numpy as np
 
 from gapsvm.backends import get_backend
 from gapsvm.reproduce import style
+from gapsvm.reproduce.claims import Bar, Claim, Verdict, plain, sentences
 from gapsvm.reproduce.framework import Bench, Row, Settings, markdown_table
 from gapsvm.reproduce.linear import (
     Task,
     TaskCell,
     about,
+    by_name,
     curves_of,
     heading,
+    limit_in_legend,
     line,
     optimum_of,
     primal,
     problem_of,
-    said,
     seeds_text,
     short,
     stand_in_note,
     title,
+    with_originals,
 )
 from gapsvm.reproduce.pegasos import figure4
 from gapsvm.reproduce.pegasos.clock import COLOURS, LABELS, METHODS, timed
 from gapsvm.reproduce.pegasos.tasks import PAPER, QUICK, TASK
 
 TASKS = (TASK, figure4.BY_NAME["cov1"])
-BY_NAME = {task.name: task for task in (*TASKS, QUICK)}
+BY_NAME = by_name((*TASKS, QUICK))
 LAMBDAS = tuple(float(f"{10 ** (-k / 2):.3g}") for k in range(2, 15))
 QUICK_LAMBDAS = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5)
 ITERATIONS, QUICK_ITERATIONS = (10_000, 100_000, 1_000_000), (1_000, 10_000, 100_000)
 FLOOR = 1e-7
 """P* is certified to this: smaller distances are not told apart."""
-SLOPE = 0.25
-"""How far from −1 the exponent of λ may be."""
 STRONG = 1e-3
 """λ from here on are looked at once more by themselves."""
-COMPARABLE, MUCH = 3.0, 10.0
-"""Ratios of sub-optimalities up to the one are comparable, from the other on much better."""
+MODERATE = (1e-5, 1e-3)
+"""λ between these are moderate."""
+
+INVERSE = Claim(
+    "the sub-optimality of Pegasos after a fixed number of iterations is inversely proportional "
+    "to λ",
+    "distance of the exponent of λ from −1, at worst",
+    Bar(0.15, 0.5),
+)
+BETTER_BEHAVED = Claim(
+    "SDCA is much better behaved when λ is very small",
+    "sub-optimality of Pegasos over that of SDCA, i.i.d., at the least λ, at worst",
+    Bar(10.0, 1.0),
+)
+COMPARABLE = Claim(
+    "for moderate λ the two are comparable",
+    f"ratio of the larger sub-optimality to the smaller, i.i.d., at λ from {MODERATE[0]:g} to "
+    f"{MODERATE[1]:g}, median over λ and the numbers of iterations",
+    Bar(3.0, 10.0),
+)
 
 COLUMNS = ("iterations", "suboptimality", "optimum")
 
@@ -59,7 +78,7 @@ class LambdaCell(TaskCell):
 
 
 def tasks(settings: Settings) -> tuple[Task, ...]:
-    return (QUICK,) if settings.quick else TASKS
+    return (QUICK,) if settings.quick else with_originals(TASKS, settings)
 
 
 def plan(settings: Settings) -> list[LambdaCell]:
@@ -111,9 +130,10 @@ class ByLambda:
         return float(np.polyfit(np.log(lam[known]), np.log(bands[known, 1]), 1)[0])
 
     def ratios(self, iterations: int) -> Any:
-        """Pegasos' sub-optimality over SDCA's."""
+        """Pegasos' sub-optimality over that of the papers' SDCA."""
         pegasos, sdca = (
-            np.maximum(self.curves[method, iterations][1][:, 1], FLOOR) for method in METHODS
+            np.maximum(self.curves[method, iterations][1][:, 1], FLOOR)
+            for method in ("pegasos", "iid")
         )
         return pegasos / sdca
 
@@ -146,7 +166,7 @@ def draw(path: Path, found: Sequence[ByLambda], settings: Settings) -> None:
             for method in METHODS:
                 for look, iterations in zip(looks, result.iterations):
                     lam, bands = result.curves[method, iterations]
-                    line(axes, lam, np.maximum(bands, FLOOR), color=COLOURS[method], **look)
+                    line(axes, lam, bands, FLOOR, color=COLOURS[method], **look)
             lam, bands = result.curves["pegasos", result.iterations[-1]]
             middle = len(lam) // 2
             guide = 4 * bands[middle, 1] * lam[middle] / lam
@@ -161,6 +181,7 @@ def draw(path: Path, found: Sequence[ByLambda], settings: Settings) -> None:
             for look, iterations in zip(looks, found[0].iterations)
         ]
         handles.append(Line2D([], [], color=style.GREY, lw=1.0, label="∝ 1/λ"))
+        handles.append(limit_in_legend(FLOOR))
         figure.legend(handles=handles, loc="outside lower center", ncols=3, fontsize=9)
         title(figure, f"{PAPER}, Figure 6 for linear problems: the effect of λ", settings)
 
@@ -192,7 +213,7 @@ def text(found: Sequence[ByLambda], settings: Settings) -> str:
         ]
         lines += [f"**{result.task.title}**, P(w) − P* after so many iterations:", ""]
         lines += [markdown_table(header, table), ""]
-        lines += [*(f"- {sentence}" for sentence in judgements(result)), ""]
+        lines += [*sentences(judged(result)), "", *_slopes(result), ""]
     lines += [stand_in_note([result.task for result in found]), ""]
     return "\n".join(lines)
 
@@ -201,28 +222,29 @@ def _number(distance: float) -> str:
     return f"{distance:.2g}" if distance > FLOOR else f"< {short(FLOOR)}"
 
 
-def judgements(result: ByLambda) -> list[str]:
+def verdicts(rows: Sequence[Row], settings: Settings) -> list[Verdict]:
+    return [verdict for result in results_of(rows) for verdict in judged(result)]
+
+
+def judged(result: ByLambda) -> list[Verdict]:
+    on, last = result.task.title, result.iterations[-1]
     slopes = {t: result.slope("pegasos", t) for t in result.iterations}
-    inverse = all(abs(slope + 1) <= SLOPE for slope in slopes.values())
-    words = ", ".join(
-        f"λ^{slope:.2f} after {t:,} (λ^{result.slope('pegasos', t, STRONG):.2f} from "
-        f"λ = {short(STRONG)} on)"
-        for t, slope in slopes.items()
-    )
-    lam = result.curves["pegasos", result.iterations[-1]][0]
-    weakest = {t: result.ratios(t)[0] for t in result.iterations}
-    behind = ", ".join(f"{ratio:,.0f} after {t:,}" for t, ratio in weakest.items())
-    last = result.iterations[-1]
-    ratios = result.ratios(last)
-    alike = [short(v) for v, q in zip(lam, ratios) if 1 / COMPARABLE <= q <= COMPARABLE]
-    ahead = [short(v) for v, q in zip(lam, ratios) if q < 1 / COMPARABLE]
-    where = f"at λ = {', '.join(alike)}" if alike else "at no λ"
-    where += f"; Pegasos is ahead at λ = {', '.join(ahead)}" if ahead else ""
+    worst = max(abs(slope + 1) for slope in slopes.values())
+    exponents = ", ".join(f"λ^{slope:.2f} after {t:,}" for t, slope in slopes.items())
+    weakest = {t: float(result.ratios(t)[0]) for t in result.iterations}
+    behind = ", ".join(f"{plain(ratio)} after {t:,}" for t, ratio in weakest.items())
+    lam = result.curves["pegasos", last][0]
+    moderate = (lam >= 0.99 * MODERATE[0]) & (lam <= 1.01 * MODERATE[1])
+    ratios = np.array([result.ratios(t)[moderate] for t in result.iterations])
+    either = float(np.median(np.maximum(ratios, 1 / ratios))) if moderate.any() else np.nan
     return [
-        "The sub-optimality of Pegasos after a fixed number of iterations is inversely "
-        f"proportional to λ: {said((inverse, words))}.",
-        f"SDCA is much better behaved when λ is very small: at λ = {short(lam[0])} Pegasos has at "
-        f"least {MUCH:g} times its sub-optimality, {said((weakest[last] >= MUCH, behind))}.",
-        f"For moderate λ the two are comparable: within a factor of {COMPARABLE:g} after "
-        f"{last:,}, {said((bool(alike), where))}.",
+        INVERSE.judge(worst, on, exponents),
+        BETTER_BEHAVED.judge(min(weakest.values()), on, behind),
+        COMPARABLE.judge(either, on),
     ]
+
+
+def _slopes(result: ByLambda) -> list[str]:
+    """What holds for the stronger λ alone."""
+    slopes = [f"λ^{result.slope('pegasos', t, STRONG):.2f}" for t in result.iterations]
+    return [f"From λ = {short(STRONG)} on Pegasos' exponents are {', '.join(slopes)}."]

@@ -150,10 +150,10 @@ def late(curve: tuple[Any, Any]) -> float:
 
 
 def verdicts(rows: Sequence[Row], settings: Settings) -> list[Verdict]:
-    return judged(curves(rows))
+    return judged(curves(rows), task_of(settings).title)
 
 
-def judged(found: Curves) -> list[Verdict]:
+def judged(found: Curves, on: str = "") -> list[Verdict]:
     """The geometric means over the later passes, held against the paper's two statements."""
     drawn, fixed, fresh = (late(found[sampler]) for sampler in SAMPLERS)
     each = f"{plain(drawn / fixed)} times that of one permutation, "
@@ -161,6 +161,6 @@ def judged(found: Curves) -> list[Verdict]:
     ratio = fixed / fresh
     much = ", which is more than slightly" if ratio > MORE_THAN_SLIGHTLY else ""
     return [
-        WITHOUT.judge(drawn / max(fixed, fresh), words=each),
-        ANEW.judge(ratio, words=f"{plain(ratio)}{much}"),
+        WITHOUT.judge(drawn / max(fixed, fresh), on, each),
+        ANEW.judge(ratio, on, f"{plain(ratio)}{much}"),
     ]

@@ -236,10 +236,10 @@ def text(found: Rates, settings: Settings) -> str:
 
 
 def verdicts(rows: Sequence[Row], settings: Settings) -> list[Verdict]:
-    return judged(rates_of(rows))
+    return judged(rates_of(rows), chosen_task(settings).title)
 
 
-def judged(found: Rates) -> list[Verdict]:
+def judged(found: Rates, on: str = "") -> list[Verdict]:
     """Distances from P* over the last looks, held against that of Pegasos."""
     ratios = {m: found.last(m) / found.last("pegasos") for m in METHODS[1:]}
     constant = {m: ratio for m, ratio in ratios.items() if m != "norma"}
@@ -248,12 +248,13 @@ def judged(found: Rates) -> list[Verdict]:
     guess = constant[METHODS[2 + ETAS.index(GUESS)]] / constant[best]
     norma = ratios["norma"]
     return [
-        AHEAD_OF_NORMA.judge(norma),
-        NORMA_FAILS.judge(norma),
-        ONE_DOES.judge(constant[best], words=f"{plain(constant[best])}, {best}"),
+        AHEAD_OF_NORMA.judge(norma, on),
+        NORMA_FAILS.judge(norma, on),
+        ONE_DOES.judge(constant[best], on, f"{plain(constant[best])}, {best}"),
         OTHERS_FAIL.judge(
             constant[worst],
-            words=f"{plain(constant[worst])}, {worst}; {plain(FAR)} or more: {', '.join(failed)}",
+            on,
+            f"{plain(constant[worst])}, {worst}; {plain(FAR)} or more: {', '.join(failed)}",
         ),
-        GUESS_FAILS.judge(guess),
+        GUESS_FAILS.judge(guess, on),
     ]

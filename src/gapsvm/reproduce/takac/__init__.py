@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from gapsvm.reproduce.framework import Experiment
 from gapsvm.reproduce.linear import TaskCell
-from gapsvm.reproduce.takac import figure1, figure1_report, figure2, table1
+from gapsvm.reproduce.takac import figure1, figure1_claims, figure1_report, figure2, table1
 from gapsvm.reproduce.takac.tasks import PAPER
 
 EXPERIMENTS = (
@@ -35,6 +35,7 @@ EXPERIMENTS = (
         plan=figure1.plan,
         measure=figure1.measure,
         report=figure1_report.report,
+        verdicts=figure1_claims.verdicts,
     ),
     Experiment(
         name="takac-fig2",
@@ -47,5 +48,6 @@ EXPERIMENTS = (
         plan=figure2.plan,
         measure=figure2.measure,
         report=figure2.report,
+        verdicts=figure2.verdicts,
     ),
 )
