@@ -86,6 +86,7 @@ _MODULES = {
     "losses": "gapsvm.losses",
     "models": "gapsvm.models",
     "problems": "gapsvm.problems",
+    "registry": "gapsvm.registry",
     "rows": "gapsvm.rows",
     "solvers": "gapsvm.solvers",
     "spectral": "gapsvm.rows.spectral",

@@ -9,6 +9,7 @@ from gapsvm import kernels as kernels
 from gapsvm import losses as losses
 from gapsvm import models as models
 from gapsvm import problems as problems
+from gapsvm import registry as registry
 from gapsvm import rows as rows
 from gapsvm import solvers as solvers
 from gapsvm import theory as theory

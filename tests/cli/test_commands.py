@@ -396,8 +396,41 @@ def test_every_option_of_fit_is_explained(run: Command) -> None:
         assert option in out
 
 
-def test_version(run: Command) -> None:
-    assert run("--version") == (0, f"gapsvm {gapsvm.__version__}\n", "")
+def test_version_and_short_options(run: Command) -> None:
+    assert run("--version") == run("-V") == (0, f"gapsvm {gapsvm.__version__}\n", "")
+    assert run("-h") == run("--help")
+    assert run("fit", "-h") == run("fit", "--help")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "hint"),
+    [
+        (("fit", "x", "--lamm", "1"), "--lam) (see gapsvm fit --help)"),
+        (("predict", "x"), "(see gapsvm predict --help)"),
+        (("fitt", "x"), "Did you mean 'fit'? (see gapsvm --help)"),
+    ],
+)
+def test_mistakes_lead_to_the_help_of_their_command(
+    arguments: tuple[str, ...], hint: str, fails: Command
+) -> None:
+    assert str(fails(*arguments)).endswith(hint)
+
+
+@pytest.mark.parametrize(
+    ("words", "found"), [("gapsvm pre", "predict"), ("gapsvm fit --los", "--loss")]
+)
+def test_shells_complete_commands_and_options(words: str, found: str) -> None:
+    place = str(words.count(" "))
+    asked = {"_GAPSVM_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": place}
+    done = subprocess.run(
+        [Path(sys.executable).with_name("gapsvm")],
+        env={**os.environ, **asked},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.stdout.split() == [found]
 
 
 def test_fit_imports_nothing_heavy(two_classes: Path, tmp_path: Path) -> None:
