@@ -18,6 +18,7 @@ from gapsvm.estimators.chain import ChainCRF as ChainCRF
 from gapsvm.estimators.chain import ChainSVC as ChainSVC
 from gapsvm.estimators.files import load_model as load_model
 from gapsvm.estimators.files import save_model as save_model
+from gapsvm.estimators.folding import RNAFolder as RNAFolder
 from gapsvm.estimators.kernel import SVC as SVC
 from gapsvm.estimators.kernel import SVR as SVR
 from gapsvm.estimators.linear import LinearSVC as LinearSVC
@@ -28,6 +29,7 @@ from gapsvm.estimators.ranking import RankSVC as RankSVC
 from gapsvm.estimators.structured import StructuredSVC as StructuredSVC
 from gapsvm.io.conll import Template as Template
 from gapsvm.io.conll import read_conll as read_conll
+from gapsvm.io.rna import read_rna as read_rna
 from gapsvm.io.svmlight import read_svmlight as read_svmlight
 from gapsvm.io.svmlight_writer import write_svmlight as write_svmlight
 from gapsvm.kernels.registry import KERNELS as KERNELS
@@ -50,6 +52,7 @@ from gapsvm.problems.oracles import check_oracle as check_oracle
 from gapsvm.problems.risk import OracleError as OracleError
 from gapsvm.problems.risk import RiskProblem as RiskProblem
 from gapsvm.problems.structured.chain import ChainProblem as ChainProblem
+from gapsvm.problems.structured.folding import FoldingProblem as FoldingProblem
 from gapsvm.problems.structured.likelihood import ChainLikelihood as ChainLikelihood
 from gapsvm.problems.structured.oracle import StructuredOracle as StructuredOracle
 from gapsvm.problems.structured.own import OracleProblem as OracleProblem

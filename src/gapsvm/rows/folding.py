@@ -8,7 +8,7 @@ weight.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import product
@@ -18,6 +18,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from gapsvm.backends import Backend
+from gapsvm.system.memory import in_units, physical_memory
 from gapsvm.types import folding as f
 
 _CODES = {**{letter: k for k, letter in enumerate(f.LETTERS)}, "T": 3, "N": f.NO_BASE}
@@ -54,9 +55,14 @@ def scores_of(w: Any) -> Any:
     return _matrix() @ w
 
 
+@cache
+def _transposed() -> Any:
+    return _matrix().T.tocsr()
+
+
 def features_of(counts: Any) -> Any:
     """φ of a structure, from the counts of its pieces."""
-    return _matrix().T @ counts
+    return _transposed() @ counts
 
 
 def _pieces() -> Iterator[Piece]:
@@ -202,12 +208,38 @@ def formable(codes: Any, partners: Any) -> Any:
     return np.where((partners > 0) & (kinds != f.NO_PAIR) & ~near, partners, 0).astype(np.int32)
 
 
+def helical(partners: Any) -> Any:
+    """A structure without its lonely pairs, those that are stacked on no other."""
+    outer, inner = np.roll(partners, 1), np.roll(partners, -1)
+    stacked = (outer == partners + 1) | ((inner == partners - 1) & (inner > 0))
+    return np.where((partners > 0) & stacked, partners, 0).astype(np.int32)
+
+
 def pair_loss(truth: Any, partners: Any, prices: Any) -> float:
     """prices[0] for each pair that the truth has not, prices[1] for each that it has alone."""
     at = np.arange(len(truth))
     wrong = np.count_nonzero((partners > at) & (partners != truth))
     missed = np.count_nonzero((truth > at) & (partners != truth))
     return float(prices[0] * wrong + prices[1] * missed)
+
+
+def name_of(i: int, names: Sequence[str] | None = None) -> str:
+    """What errors call a sequence."""
+    return f"sequence {i}" if names is None else f"sequence {i} ({names[i]})"
+
+
+def coded_sequences(sequences: Sequence[str], names: Sequence[str] | None = None) -> list[Any]:
+    """The bases of each sequence as numbers; one that is too long to be folded is an error."""
+    coded = [encoded(text, name_of(i, names)) for i, text in enumerate(sequences)]
+    there = physical_memory()
+    for i, codes in enumerate(coded):
+        needed = bytes_of_fold(len(codes) - 2)
+        if there is not None and needed > there:
+            raise MemoryError(
+                f"{name_of(i, names)} has {len(codes) - 2:,} bases; to fold it takes "
+                f"{in_units(needed)}, and this machine has {in_units(there)} of memory"
+            )
+    return coded
 
 
 # -- folding ---------------------------------------------------------------------------------------

@@ -1,0 +1,136 @@
+"""RNAFolder: from sequences and dots and brackets to a model and back."""
+
+from __future__ import annotations
+
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import GridSearchCV
+
+from gapsvm import RNAFolder
+from gapsvm.models.base import ModelFormatError
+from gapsvm.models.folding import read_folding
+
+X = [
+    "GGGGAAAACCCC", "GGCGAAAACGCC", "AAGGCGUUCGCGCCAA", "GGGAAAUCCC", "CCCCAGAAGGGG",
+    "GCGCAAAAGCGC", "GGAUCGAAAGAUCC", "AGGCUAUUUAGCCU",
+]  # fmt: skip
+Y = [
+    "((((....))))", "((((....))))", "..((((....))))..", "(((....)))", "((((....))))",
+    "((((....))))", "(((((....)))))", "(((((....)))))",
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    return RNAFolder(C=1.0, wrong_pair=1.0, random_state=0).fit(X, Y)
+
+
+def test_it_learns_and_says_how_well(fitted):
+    assert fitted.converged_
+    assert 0 <= fitted.dual_gap_ <= 1e-2 * 6
+    assert fitted.score(X, Y) > 0.95
+    assert fitted.predict(["ggggaaaacccc", "NNNNNNNNNN", "A"]) == [
+        "((((....))))",
+        "..........",
+        ".",
+    ]
+    score = fitted.pair_score(X, Y)
+    assert score.n_true == sum(text.count("(") for text in Y)
+    assert len(fitted.coef_) == len(fitted.feature_names_)
+    assert fitted.strongest_weights(3)[0][0] == pytest.approx(
+        fitted.coef_[abs(fitted.coef_).argmax()]
+    )
+    assert fitted.sequence_scores(["A" * 5])[0] == pytest.approx(
+        5 * fitted.coef_[fitted.feature_names_.index("external unpaired")]
+    )
+
+
+def test_dna_letters_and_case_are_the_same_sequence(fitted):
+    again = RNAFolder(C=1.0, wrong_pair=1.0, random_state=0)
+    again.fit([text.lower().replace("u", "t") for text in X], Y)
+    np.testing.assert_array_equal(again.coef_, fitted.coef_)
+
+
+def test_save_load_pickle_and_clone(fitted, tmp_path):
+    path = tmp_path / "folder.safetensors"
+    fitted.save(path)
+    for again in (RNAFolder.load(path), pickle.loads(pickle.dumps(fitted))):
+        assert again.predict(X) == fitted.predict(X)
+        assert again.get_params() == fitted.get_params()
+        assert (again.dual_gap_, again.status_) == (fitted.dual_gap_, fitted.status_)
+    assert clone(fitted).get_params() == fitted.get_params()
+    damaged = path.read_bytes()
+    (tmp_path / "short").write_bytes(damaged[:-9])
+    (tmp_path / "named").write_bytes(damaged.replace(b"pair AU", b"pair XX"))
+    for name in ("short", "named"):
+        with pytest.raises(ModelFormatError, match=name):
+            RNAFolder.load(tmp_path / name)
+    assert read_folding(path).primal == fitted.primal_objective_
+
+
+def test_a_budget_that_ends_first_is_a_warning():
+    with pytest.warns(ConvergenceWarning, match="certified gap"):
+        RNAFolder(C=10.0, tol=1e-9, max_iter=2).fit(X, Y)
+
+
+def test_warm_start_and_methods():
+    model = RNAFolder(warm_start=True, random_state=0).fit(X, Y)
+    first = model.n_iter_
+    assert model.fit(X, Y).n_iter_ <= first
+    for method in ("bundle", "proximal-bundle", "pegasos(average=tail)"):
+        other = RNAFolder(method=method, tol=0.1, random_state=0).fit(X, Y)
+        assert other.converged_
+        assert other.dual_objective_ <= model.primal_objective_ + 1e-9
+
+
+def test_every_parameter_of_the_loss_acts():
+    base = RNAFolder(random_state=0).fit(X, Y).primal_objective_
+    for change in ({"wrong_pair": 1.0}, {"missed_pair": 0.5}, {"per_base": False}, {"C": 3.0}):
+        assert RNAFolder(random_state=0, **change).fit(X, Y).primal_objective_ != base
+    lonely = ["(((......)))", *Y[1:]], ["(..(....)..)", *Y[1:]]
+    counts = [RNAFolder(random_state=0).fit(X, y).n_dropped_pairs_ for y in lonely]
+    assert counts == [0, 2]
+    kept = RNAFolder(lonely_pairs="keep", random_state=0).fit(X, lonely[1])
+    assert kept.n_dropped_pairs_ == 0
+
+
+def test_weights_of_sequences():
+    twice = RNAFolder(lam=0.05, tol=1e-6, per_base=False).fit([*X, X[0]], [*Y, Y[0]])
+    weight = np.r_[2.0, np.ones(len(X) - 1)]
+    double = RNAFolder(lam=0.05, tol=1e-6, per_base=False).fit(X, Y, weight)
+    assert twice.primal_objective_ == pytest.approx(double.primal_objective_, rel=1e-5)
+
+
+def test_in_a_grid_search():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        search = GridSearchCV(RNAFolder(tol=0.05), {"C": [0.01, 1.0]}, cv=2).fit(X, Y)
+    assert search.best_params_ == {"C": 1.0}
+
+
+@pytest.mark.parametrize(
+    ("sequences", "brackets", "message"),
+    [
+        ([], [], "no sequences"),
+        (["ACGU", "AC-U"], ["....", "...."], "sequence 1 has '-' at position 3"),
+        (["ACGU"], ["...."] * 2, "1 sequences but 2 structures"),
+        (["ACGU"], ["(..]"], "crosses"),
+    ],
+)
+def test_bad_input(sequences, brackets, message):
+    with pytest.raises(ValueError, match=message):
+        RNAFolder().fit(sequences, brackets)
+
+
+def test_bad_input_of_a_fitted_model(fitted):
+    with pytest.raises(ValueError, match="sequence 1 is empty"):
+        fitted.predict(["ACGU", ""])
+    with pytest.raises(TypeError, match="sequence 0 must be a text"):
+        fitted.predict([7])
+    with pytest.raises(ValueError, match="1 sequences but y has 0"):
+        fitted.score(["ACGU"], [])
