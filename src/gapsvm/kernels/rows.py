@@ -33,6 +33,8 @@ _SQUARE = 512
 """Rows of a square tile of float64."""
 _DEAR = 300
 """Multiplications for a value of K from which on every row is worth a place in memory."""
+_BLAS, _LOOP = 0.018, 0.06
+"""Nanoseconds of a multiplication."""
 _WIDE = 16
 _ROUNDING_SINGLE = 2.0**-24
 _LEAST = 1e-30
@@ -103,6 +105,8 @@ class KernelRows:
     tile_columns = _TILE_COLUMNS
     work = float("inf")
     """Multiplications for a value."""
+    value_nanoseconds = 1.0
+    """Of a value, roughly: so that costs can be compared."""
 
     def __init__(self, backend: Backend, cache_size: float) -> None:
         self.backend = backend
@@ -182,6 +186,13 @@ class KernelRows:
         out[used] = self._among(used, coef[used])
         out[rest] = self.sums(used, coef[used], rest, np.float64)
         return out
+
+    def at(self, index: Any, coef: Any) -> Any:
+        """(K·coef) at some rows, in float64."""
+        if "gram" in self.__dict__:
+            return np.asarray(self.gram[index] @ coef)
+        used = np.flatnonzero(coef)
+        return self.sums(used, coef[used], index, np.float64)
 
     def screened(self, coef: Any, settled: Settled) -> tuple[Any, Any]:
         """K·coef and bounds of the errors: 0 in float64, but for rows without a coefficient that
@@ -370,6 +381,8 @@ class FeatureRows(KernelRows):
             self.rows = _as_products_want(self.rows)
         self.n_rows, d = self.rows.shape
         self.work = self.rows.n_stored / max(1, self.n_rows) if self.of_products else 2.0 * d
+        blas = self.of_products and not self.rows.is_sparse
+        self.value_nanoseconds = 0.5 + self.work * (_BLAS if blas else _LOOP)
         self.squares = self.rows.sq_norms
         if isinstance(self.kernel, ChiSquared) and _least(self.rows) < 0:
             raise ValueError("kernel 'chi2' needs values that are not negative, but X has some")

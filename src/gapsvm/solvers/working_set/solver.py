@@ -21,7 +21,7 @@ from gapsvm.problems.kernel import KernelIterate, KernelProblem
 from gapsvm.registry.storable import storable
 from gapsvm.solvers.base import Foreseen
 from gapsvm.solvers.trace import Progress
-from gapsvm.solvers.working_set.face import FaceSolution, solved_face
+from gapsvm.solvers.working_set.face import free_rows, stepped_on_face
 from gapsvm.types.curves import FiveNumbers
 from gapsvm.types.mercer import Block, BlockPoint
 
@@ -41,8 +41,15 @@ _WORTH_IT = 0.9
 """... which are left out when so many at most would stay, as a share."""
 _STALE, _FALL = 200, 1e-3
 """After so many rounds in which the best gap fell by less than this share a fit is given up."""
-_EARLY = 1e-2
-"""Violations from which on the face that the rows stand on is tried as the optimal one."""
+_EARLY, _NEAR = 1e-2, 1.0
+"""Violations, as a share of the largest |y|, from which on Newton's step on the free rows is tried:
+of a problem that is one block, and of others.  Farther away it costs ..."""
+_FAR = 16.0
+"""... as much as so many in rounds."""
+_GROWTH_EVERY, _GROWTH_MOST = 64, 4
+"""After so many rounds a block is twice as large, up to so many times."""
+_STEP, _CHOLESKY = 0.7, 1.0 / 60.0
+"""Nanoseconds of a step for each row of its block, and of a Cholesky factor for each n³."""
 
 
 @storable
@@ -63,8 +70,8 @@ class WorkingSetState:
     """Whether values of K are float32."""
     idle: int = 0
     """Rounds without a step."""
-    face: int = 0
-    """How many rows were free when their face was last tried."""
+    spent: float = 0.0
+    """Nanoseconds, as estimated, since Newton's step was last tried."""
     primal: float = math.inf
     """The least value of P that any round found."""
     left: float = math.inf
@@ -84,13 +91,15 @@ class WorkingSet:
     Parameters
     ----------
     block_size : int
-        Rows of a block at most.
+        Rows of a block at first; of a problem that takes many rounds four times as many, where
+        a sixteenth of the cache holds such a block in float32.
     whole : int
         Problems of so many rows at most are one block, K in float64.
     single : bool
         Values of K in float32 until they do not tell any more, then in float64.
     face : int
-        Free rows up to which the face that the rows stand on is solved exactly.
+        Free rows up to which Newton's step on them is taken, where half the cache holds K among
+        them and its factor.
     alpha : array, optional
         Where to start.
     aim : float, optional
@@ -101,7 +110,7 @@ class WorkingSet:
     block_size: int = 1024
     whole: int = 1000
     single: bool = True
-    face: int = 2000
+    face: int = 6000
     alpha: Any = None
     aim: float | None = None
 
@@ -165,12 +174,12 @@ class WorkingSet:
             problem.rows.subtract(rows, by, state.pull, dtype, state.active)
             state.pull[rows] -= problem.ridge[rows] * by
             state.looked = None
+            state.spent += _round_price(problem, state, members.size, steps, rows.size)
         state.members, state.rounds = members, state.rounds + 1
         state.steps += max(steps, 1)
         state.idle = 0 if steps else state.idle + 1
         self._judge(problem, state)
-        if self._is_near(problem, state):
-            self._try_face(problem, state)
+        self._mind_face(problem, state)
         self._mind_rows(problem, state)
         self._mind_precision(problem, state)
         self._mind_progress(problem, state)
@@ -213,9 +222,12 @@ class WorkingSet:
         scratch = np.empty(size), np.empty(size), np.empty(size, dtype=np.float32)
         point = BlockPoint(state.coef[members] / unit, state.pull[members] / unit, *scratch)
         steps_of = backend.pair_steps if problem.bias == "free" else backend.single_steps
-        least = _ROUNDING * float(np.max(np.abs(problem.y), initial=0.0)) / unit
+        largest = float(np.max(np.abs(problem.y), initial=0.0)) / unit
+        share, least = _SHARE, _ROUNDING * largest
+        if size == problem.n_rows and state.violation > _EARLY * largest * unit:
+            share, least = 0.0, _EARLY * largest  # where Newton's step takes over
         limit = min(budget, _STEPS_PER_ROW * size)
-        steps, _, _ = steps_of(block, point, _SHARE, least, limit)
+        steps, _, _ = steps_of(block, point, share, least, limit)
         state.coef[members] = point.coef * unit
         if size == problem.n_rows:
             state.pull[members] = point.pull * unit
@@ -224,7 +236,10 @@ class WorkingSet:
     def _members(self, problem: KernelProblem, state: WorkingSetState) -> Any:
         """The next block: half of the last one, and the rows with the steepest ways up and down."""
         up, down = slopes(problem, state)
-        size = min(self.block_size, problem.n_rows, max(_LEAST_BLOCK, problem.n_rows // 4))
+        growth = min(_GROWTH_MOST, 2 ** (state.rounds // _GROWTH_EVERY))
+        room = int(math.sqrt(problem.rows.cache_size * 2**20 / 32))
+        size = min(max(self.block_size, min(self.block_size * growth, room)), problem.n_rows)
+        size = min(size, max(_LEAST_BLOCK, problem.n_rows // 4))
         kept = state.members[max(0, state.members.size - size // 2) :]
         up[kept] = down[kept] = -math.inf
         room = size - kept.size
@@ -287,24 +302,44 @@ class WorkingSet:
             state.active = active
             state.members = state.members[~content[state.members]]
 
-    def _is_near(self, problem: KernelProblem, state: WorkingSetState) -> bool:
-        """Whether the face is worth a try: close to the optimum, and another face than before."""
-        size = float(np.max(np.abs(problem.y), initial=0.0))
-        return state.violation <= _EARLY * size and problem.rows.is_definite is not False
+    def _mind_face(self, problem: KernelProblem, state: WorkingSetState) -> None:
+        """Newton's step on the free rows, near the optimum; taken where it raises D.
 
-    def _try_face(self, problem: KernelProblem, state: WorkingSetState) -> None:
-        """Newton's step on the free rows; taken where it keeps to the box and lowers the gap."""
-        if not self._is_whole(problem):
+        Of a large problem it is tried when rounds have cost as much as it would, or, far from the
+        optimum, many times as much.
+        """
+        size = float(np.max(np.abs(problem.y), initial=0.0))
+        whole = self._is_whole(problem)
+        near = state.violation <= (_EARLY if whole else _NEAR) * size
+        if problem.rows.is_definite is False or (whole and not near):
             return
-        found: FaceSolution | None = solved_face(problem, state.coef, self.face)
+        chosen = free_rows(problem, state.coef)
+        room = whole or 16 * chosen.size**2 <= problem.rows.cache_size * 2**20 / 2
+        if not 0 < chosen.size <= self.face or not room:
+            return
+        price = (1.0 if near else _FAR) * _newton_price(problem, state, chosen.size)
+        if not whole and state.spent < price:
+            return
+        state.spent = 0.0
+        found = stepped_on_face(problem, state.coef, chosen)
         if found is None:
             return
-        before = state.coef, state.pull, state.bias, state.violation, state.hint
-        state.coef = found.coef
-        self._refresh(problem, state)
+        before = replace(state)
+        state.coef, state.looked = found, None
+        self._pull_anew(problem, state)
         self._judge(problem, state)
-        if not state.violation < before[3]:
-            state.coef, state.pull, state.bias, state.violation, state.hint = before
+        if whole and not state.violation < before.violation:
+            state.coef, state.pull, state.bias = before.coef, before.pull, before.bias
+            state.violation, state.hint = before.violation, before.hint
+
+    @staticmethod
+    def _pull_anew(problem: KernelProblem, state: WorkingSetState) -> None:
+        """Of the rows that take part, from values of K in float64."""
+        some = np.arange(problem.n_rows) if state.active is None else state.active
+        pull = state.pull.copy()
+        pull[some] = (problem.y - problem.ridge * state.coef)[some]
+        pull[some] -= problem.rows.at(some, state.coef)
+        state.pull = pull
 
     def _mind_precision(self, problem: KernelProblem, state: WorkingSetState) -> None:
         """Go on in float64 where float32 does not tell any more; end where that does not either."""
@@ -329,6 +364,21 @@ def _unit(problem: KernelProblem) -> float:
     """A power of two near the largest |y|: in it slopes and their squares are ordinary float32, and
     changing to it rounds nothing."""
     return math.ldexp(1.0, math.frexp(float(np.max(np.abs(problem.y), initial=0.0)))[1] - 1)
+
+
+def _round_price(
+    problem: KernelProblem, state: WorkingSetState, size: int, steps: int, moved: int
+) -> float:
+    """Nanoseconds of a round, roughly; by counts, so that the same fit makes the same choices."""
+    active = problem.n_rows if state.active is None else state.active.size
+    return (size**2 + moved * active) * problem.rows.value_nanoseconds + _STEP * steps * size
+
+
+def _newton_price(problem: KernelProblem, state: WorkingSetState, free: int) -> float:
+    """Nanoseconds of Newton's step on the free rows and of the pulls after it."""
+    active = problem.n_rows if state.active is None else state.active.size
+    values = free**2 + 2.0 * np.count_nonzero(state.coef) * active
+    return _CHOLESKY * free**3 + values * problem.rows.value_nanoseconds
 
 
 def slopes(problem: KernelProblem, state: WorkingSetState) -> tuple[Any, Any]:
