@@ -320,7 +320,7 @@ IMPOSSIBLE = {
     "svr loss": (SVR(loss="hinge"), "is for classes; for numbers choose .*epsilon_insensitive"),
     "svc loss": (SVC(loss="huber"), "is for numbers; for classes choose .*hinge"),
     "epsilon": (SVR(loss="huber", epsilon=0.3), "epsilon=0.3 changes nothing"),
-    "method": (SVC(method="sdca"), "'sdca': .*Methods for this problem: auto, working-set"),
+    "method": (SVC(method="sdca"), "'sdca': .*Methods for this problem: auto, .*working-set"),
     "method, loss": (SVC(method="working-set", loss="logistic"), "for this .*kernel-newton"),
     "method, name": (SVC(method="working"), "unknown method 'working'"),
     "max_iter": (SVC(max_iter=0), "max_iter must be at least 1, or -1"),
