@@ -8,8 +8,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from gapsvm.backends import get_backend
+from gapsvm.kernels.registry import get_kernel
+from gapsvm.kernels.rows import FeatureRows
 from gapsvm.losses.base import Loss
 from gapsvm.losses.registry import LOSSES, get_loss
+from gapsvm.problems.kernel import KernelProblem
 from gapsvm.problems.linear import LinearProblem
 
 LOSS_NAMES = list(LOSSES)
@@ -58,6 +61,34 @@ def problem(
     loss = get_loss(loss) if isinstance(loss, str) else loss
     X = matrix(n, d, seed, layout, dtype)
     return LinearProblem(X, targets(X, loss.kind, seed), loss, lam, **options)
+
+
+KERNEL_ROWS = 90
+
+
+def kernel_problem(
+    loss: str | Loss = "hinge",
+    n: int = KERNEL_ROWS,
+    kernel: str = "rbf(gamma=0.3)",
+    *,
+    lam: float = 0.01,
+    bias: Any = "none",
+    layout: str = "dense",
+    backend: str = "cpu",
+    cache_size: float = 1.0,
+    sample_weight: Any = None,
+) -> KernelProblem:
+    """A kernel problem over the rows of ``matrix(n, 5, 2)``."""
+    loss = get_loss(loss) if isinstance(loss, str) else loss
+    X = matrix(n, 5, 2)
+    rows = FeatureRows(
+        sp.csr_matrix(X) if layout == "csr" else X,
+        get_kernel(kernel),
+        backend=backend,
+        cache_size=cache_size,
+    )
+    y = targets(X, loss.kind, 2)
+    return KernelProblem(rows, y, loss, lam, bias=bias, sample_weight=sample_weight)
 
 
 def feasible_points(loss: Loss, size: int, rng: Any) -> Any:

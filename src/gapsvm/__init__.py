@@ -45,6 +45,8 @@ _HOME = {
     "Status": "gapsvm.solvers.trace",
     "Record": "gapsvm.solvers.trace",
     "SDCA": "gapsvm.solvers.sdca.serial",
+    "LASVM": "gapsvm.solvers.working_set.lasvm",
+    "SMO": "gapsvm.solvers.working_set.smo",
     "KernelSDCA": "gapsvm.solvers.sdca.kernel",
     "PairSDCA": "gapsvm.solvers.sdca.pairs",
     "AcceleratedSDCA": "gapsvm.solvers.sdca.accelerated",

@@ -76,7 +76,9 @@ from gapsvm.solvers.subgradient.solver import Pegasos as Pegasos
 from gapsvm.solvers.subgradient.solver import Subgradient as Subgradient
 from gapsvm.solvers.trace import Record as Record
 from gapsvm.solvers.trace import Status as Status
+from gapsvm.solvers.working_set.lasvm import LASVM as LASVM
 from gapsvm.solvers.working_set.newton import KernelNewton as KernelNewton
+from gapsvm.solvers.working_set.smo import SMO as SMO
 from gapsvm.solvers.working_set.solver import WorkingSet as WorkingSet
 from gapsvm.training.methods import METHODS as METHODS
 from gapsvm.training.path import svm_path as svm_path

@@ -50,7 +50,7 @@ def coefficient_rows(
     new_lines = np.flatnonzero(is_new[lines])
     new, m = lines[new_lines], used.size
     values = np.empty((lines.size, m + new.size))
-    values[:, :m] = _between(rows, lines, used)
+    values[:, :m] = between(rows, lines, used)
     among = np.empty((new.size, new.size))
     _pairs(rows, new, among, 1 if exactly else _LEAF)
     values[new_lines, m:] = among
@@ -91,8 +91,10 @@ def full_rows(rows: KernelRows, index: Any) -> Any:
     return rows.lines(index, np.float64)
 
 
-def _between(rows: KernelRows, some: Any, others: Any) -> Any:
-    """K between some rows and others, computed."""
+def between(rows: KernelRows, some: Any, others: Any) -> Any:
+    """K between some rows and others, in float64."""
+    if "gram" in rows.__dict__:
+        return rows.gram[np.ix_(some, others)]
     out = np.empty((some.size, others.size))
     rows.evaluations += out.size
     part = rows.part(some, np.float64)
@@ -107,6 +109,15 @@ def _between(rows: KernelRows, some: Any, others: Any) -> Any:
     return out
 
 
+def among(rows: KernelRows, index: Any) -> Any:
+    """K among some rows, in float64, each pair computed once."""
+    out = np.empty((index.size, index.size))
+    if "gram" in rows.__dict__:
+        return rows.gram[np.ix_(index, index)]
+    _pairs(rows, index, out, _LEAF)
+    return out
+
+
 def _pairs(rows: KernelRows, index: Any, out: Any, leaf: int) -> None:
     """K among some rows, of each pair computed once.  Modified: out."""
     if index.size == 1:
@@ -115,7 +126,7 @@ def _pairs(rows: KernelRows, index: Any, out: Any, leaf: int) -> None:
         out[...] = rows.square(index, np.float64)
     elif index.size:
         half = index.size // 2
-        out[half:, :half] = _between(rows, index[half:], index[:half])
+        out[half:, :half] = between(rows, index[half:], index[:half])
         out[:half, half:] = out[half:, :half].T
         _pairs(rows, index[:half], out[:half, :half], leaf)
         _pairs(rows, index[half:], out[half:, half:], leaf)

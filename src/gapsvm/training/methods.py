@@ -29,7 +29,9 @@ from gapsvm.solvers.sdca.pairs import PairSDCA
 from gapsvm.solvers.sdca.serial import SDCA
 from gapsvm.solvers.subgradient.rules import STEP_RULES, get_step_rule
 from gapsvm.solvers.subgradient.solver import Subgradient
+from gapsvm.solvers.working_set.lasvm import LASVM
 from gapsvm.solvers.working_set.newton import KernelNewton
+from gapsvm.solvers.working_set.smo import SMO
 from gapsvm.solvers.working_set.solver import WorkingSet
 
 AUTO = "auto"
@@ -91,6 +93,8 @@ _add("pair-sdca", PairSDCA, "sdca over all pairs of documents, for ranking")
 _add("working-set", WorkingSet, "blocks of rows, for kernel problems")
 _add("kernel-newton", KernelNewton, "blocks of rows, for kernel problems with the logistic loss")
 _add("kernel-sdca", KernelSDCA, "sdca over rows of a kernel matrix")
+_add("lasvm", LASVM, "support vectors that enter and leave one by one (Bordes et al.)")
+_add("smo", SMO, "steps of the best pair of rows, for kernel problems (SVM-Light, LIBSVM)")
 _add("frank-wolfe", FrankWolfe, "block-coordinate Frank-Wolfe, for structured problems")
 _add("lbfgs", LBFGS, "quasi-Newton steps, for smooth structured problems")
 

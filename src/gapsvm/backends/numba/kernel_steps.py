@@ -15,6 +15,7 @@ from __future__ import annotations
 import numpy as np
 from numba.extending import register_jitable
 
+from gapsvm.backends.numba.box import end_down, end_up, moved, open_row, room_down, room_up
 from gapsvm.backends.numba.intrinsics import bits_of_single
 from gapsvm.backends.numba.jit import kernel
 
@@ -32,43 +33,6 @@ def _ordered(number, place):
     bits = bits_of_single(number)
     bits = bits ^ ((bits >> _I32(31)) & _I32(0x7FFFFFFF))
     return (_I64(bits) << _I64(32)) | _I64(place)
-
-
-@register_jitable
-def _open(block, point, k):
-    """rise and fall of row k."""
-    v = point.coef[k]
-    eps = block.eps
-    up = -eps if v >= 0.0 else eps
-    down = eps if v <= 0.0 else -eps
-    point.rise[k] = up if v < block.upper[k] else -np.inf
-    point.fall[k] = down if v > block.lower[k] else np.inf
-
-
-@register_jitable
-def _room_up(block, v, k):
-    return -v if v < 0.0 and block.eps > 0.0 else block.upper[k] - v
-
-
-@register_jitable
-def _room_down(block, v, k):
-    return v if v > 0.0 and block.eps > 0.0 else v - block.lower[k]
-
-
-@register_jitable
-def _moved(v, step, room, end):
-    """v + step, exactly at the end of its room where it goes that far."""
-    return end if abs(step) >= room else v + step
-
-
-@register_jitable
-def _end_up(block, v, k):
-    return 0.0 if v < 0.0 and block.eps > 0.0 else block.upper[k]
-
-
-@register_jitable
-def _end_down(block, v, k):
-    return 0.0 if v > 0.0 and block.eps > 0.0 else block.lower[k]
 
 
 @register_jitable(**_FUSED)
@@ -114,7 +78,7 @@ def pair_steps(block, point, share, least, budget):
     """
     n = point.coef.size
     for k in range(n):
-        _open(block, point, k)
+        open_row(block, point, k)
     i, j, step, centre = 0, 0, 0.0, 0.0
     target, before, violation, steps = -1.0, 0.0, 0.0, 0
     if n == 0:
@@ -143,14 +107,14 @@ def pair_steps(block, point, share, least, budget):
             return steps, before, 0.0
         curvature = max(block.diagonal[i] + block.diagonal[j] - 2.0 * row[j], _FLAT)
         v, w = point.coef[i], point.coef[j]
-        room, other = _room_up(block, v, i), _room_down(block, w, j)
+        room, other = room_up(block, v, i), room_down(block, w, j)
         step = min(slope / curvature, min(room, other))
-        point.coef[i] = _moved(v, step, room, _end_up(block, v, i))
-        point.coef[j] = _moved(w, -step, other, _end_down(block, w, j))
+        point.coef[i] = moved(v, step, room, end_up(block, v, i))
+        point.coef[j] = moved(w, -step, other, end_down(block, w, j))
         point.pull[i] -= block.ridge[i] * step
         point.pull[j] += block.ridge[j] * step
-        _open(block, point, i)
-        _open(block, point, j)
+        open_row(block, point, i)
+        open_row(block, point, j)
         centre = top
         steps += 1
 
@@ -178,7 +142,7 @@ def single_steps(block, point, share, least, budget):
     """
     n = point.coef.size
     for k in range(n):
-        _open(block, point, k)
+        open_row(block, point, k)
     i, step = 0, 0.0
     target, before, largest, steps = -1.0, 0.0, 0.0, 0
     if n == 0:
@@ -195,17 +159,17 @@ def single_steps(block, point, share, least, budget):
         v, curvature = point.coef[i], max(block.diagonal[i], _FLAT)
         up, down = point.pull[i] + point.rise[i], -(point.pull[i] + point.fall[i])
         if up >= down:
-            room = _room_up(block, v, i)
+            room = room_up(block, v, i)
             step = min(up / curvature, room)
-            point.coef[i] = _moved(v, step, room, _end_up(block, v, i))
+            point.coef[i] = moved(v, step, room, end_up(block, v, i))
         else:
-            room = _room_down(block, v, i)
+            room = room_down(block, v, i)
             step = -min(down / curvature, room)
-            point.coef[i] = _moved(v, step, room, _end_down(block, v, i))
+            point.coef[i] = moved(v, step, room, end_down(block, v, i))
         if not abs(step) > 0.0:
             return steps, before, 0.0
         point.pull[i] -= block.ridge[i] * step
-        _open(block, point, i)
+        open_row(block, point, i)
         steps += 1
 
 

@@ -26,6 +26,7 @@ from gapsvm.backends.reference.interior import (
 )
 from gapsvm.backends.reference.kernel_steps import add_kernel_rows, pair_steps, single_steps
 from gapsvm.backends.reference.kernel_values import kernel_block
+from gapsvm.backends.reference.lasvm import lasvm_finish, lasvm_steps
 from gapsvm.backends.reference.minibatch import block_steps, minibatch_steps
 from gapsvm.backends.reference.multiclass import (
     multiclass_combination,
@@ -37,6 +38,7 @@ from gapsvm.backends.reference.progressive import progressive_steps
 from gapsvm.backends.reference.ranking import pair_hinge
 from gapsvm.backends.reference.sampling import draw_multisets, draw_subsets, interleave, shuffle
 from gapsvm.backends.reference.sdca import screen, sdca_passes, sdca_steps
+from gapsvm.backends.reference.smo import smo_first, smo_open, smo_pair, smo_second, smo_single
 from gapsvm.backends.reference.structures import structure_counts
 from gapsvm.backends.reference.subgradient import balance, subgradient_steps
 from gapsvm.backends.reference.subspace import subspace_step
@@ -67,6 +69,8 @@ __all__ = [
     "fold",
     "interleave",
     "kernel_block",
+    "lasvm_finish",
+    "lasvm_steps",
     "margins",
     "minibatch_steps",
     "multiclass_combination",
@@ -84,6 +88,11 @@ __all__ = [
     "sdca_steps",
     "shuffle",
     "single_steps",
+    "smo_first",
+    "smo_open",
+    "smo_pair",
+    "smo_second",
+    "smo_single",
     "sq_norms",
     "structure_counts",
     "subgradient_steps",
