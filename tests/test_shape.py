@@ -1,4 +1,4 @@
-"""No function has more than twelve arguments or sixty lines, compiled ones least of all."""
+"""Narrow functions, short files, few modules at the top, names that say something."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ from gapsvm.backends import numba as compiled
 from gapsvm.backends import reference
 
 PACKAGE = Path(gapsvm.__file__).parent
-MOST_ARGUMENTS, MOST_LINES = 12, 60
+MOST_ARGUMENTS, MOST_LINES, MOST_LINES_OF_A_FILE, MOST_LOOSE_MODULES = 12, 60, 600, 3
+VAGUE = {"here", "there", "mine", "way", "now", "draws", "orders", "barrier", "normal", "planes"}
+"""Words that a reader would have to look up, or that have had two meanings."""
 
 
 def functions(path: Path) -> Iterator[ast.FunctionDef]:
@@ -55,6 +57,29 @@ MODULES = sorted(str(path.relative_to(PACKAGE)) for path in PACKAGE.rglob("*.py"
 def test_functions_are_narrow_and_short():
     found = {name: too_large(name) for name in MODULES}
     assert {name: large for name, large in found.items() if large} == {}
+
+
+def test_files_are_short_and_few_lie_at_the_top():
+    lengths = {name: (PACKAGE / name).read_text().count("\n") for name in MODULES}
+    assert {name: n for name, n in lengths.items() if n > MOST_LINES_OF_A_FILE} == {}
+    loose = [name for name in MODULES if "/" not in name and name != "__init__.py"]
+    assert len(loose) <= MOST_LOOSE_MODULES
+
+
+def named(path: Path) -> Iterator[str]:
+    """Variables, arguments, functions and classes of a module."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id
+        elif isinstance(node, ast.arg):
+            yield node.arg
+        elif isinstance(node, ast.FunctionDef | ast.ClassDef):
+            yield node.name
+
+
+def test_names_say_something():
+    found = {name: VAGUE & set(named(PACKAGE / name)) for name in MODULES}
+    assert {name: words for name, words in found.items() if words} == {}
 
 
 @pytest.mark.parametrize("backend", [compiled, reference], ids=["compiled", "reference"])

@@ -100,9 +100,9 @@ def between(rows: KernelRows, some: Any, others: Any) -> Any:
     part = rows.part(some, np.float64)
 
     def fill(columns: slice) -> None:
-        here = rows.part(others[columns], np.float64)
-        tile = np.empty((part.size, here.size))
-        rows.fill(part, here, tile)
+        rest = rows.part(others[columns], np.float64)
+        tile = np.empty((part.size, rest.size))
+        rows.fill(part, rest, tile)
         out[:, columns] = tile
 
     rows.backend.map(fill, list(sections(others.size, rows.tile_columns)))

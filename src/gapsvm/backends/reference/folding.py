@@ -33,7 +33,7 @@ class _Recursion:
         key = name, i, j
         if key not in self.known:
             ways = getattr(self, f"_{name}")(i, j)
-            self.known[key] = max(ways, key=lambda way: way[0], default=(_NONE, ()))
+            self.known[key] = max(ways, key=lambda known: known[0], default=(_NONE, ()))
         return self.known[key]
 
     def _sum(self, pieces: list[int], *parts: Any) -> Way:
