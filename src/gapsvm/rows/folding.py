@@ -231,13 +231,13 @@ def name_of(i: int, names: Sequence[str] | None = None) -> str:
 def coded_sequences(sequences: Sequence[str], names: Sequence[str] | None = None) -> list[Any]:
     """The bases of each sequence as numbers; one that is too long to be folded is an error."""
     coded = [encoded(text, name_of(i, names)) for i, text in enumerate(sequences)]
-    there = physical_memory()
+    found = physical_memory()
     for i, codes in enumerate(coded):
         needed = bytes_of_fold(len(codes) - 2)
-        if there is not None and needed > there:
+        if found is not None and needed > found:
             raise MemoryError(
                 f"{name_of(i, names)} has {len(codes) - 2:,} bases; to fold it takes "
-                f"{in_units(needed)}, and this machine has {in_units(there)} of memory"
+                f"{in_units(needed)}, and this machine has {in_units(found)} of memory"
             )
     return coded
 

@@ -79,13 +79,13 @@ class _Face:
         aim = self._held_where_they_left(factor, low, high)
         if aim is None:
             return self._held_where_they_stop(factor, low, high)
-        way = aim - self.before
-        slope = float((self.target - self.Q @ self.before) @ way)
-        bend = float(way @ (self.Q @ way))
+        move = aim - self.before
+        slope = float((self.target - self.Q @ self.before) @ move)
+        bend = float(move @ (self.Q @ move))
         step = min(1.0, slope / bend if bend > 0.0 else 1.0)
         if not slope > 0.0:
             return None
-        return aim if step > 1.0 - 1e-9 else np.clip(self.before + step * way, low, high)
+        return aim if step > 1.0 - 1e-9 else np.clip(self.before + step * move, low, high)
 
     def _factor(self) -> Any:
         """Of Q; where it is singular of one a little larger, which makes the step shorter."""
@@ -121,14 +121,14 @@ class _Face:
         """To the solution as far as the box allows; the row that stops it is held, and on."""
         system, v = _Held(self, factor), self.before.copy()
         for _ in range(min(_STOPS, len(v))):
-            way = system.solution(v) - v
-            way[system.rows] = 0.0
-            ends = _ends(v, way, low, high)
+            move = system.solution(v) - v
+            move[system.rows] = 0.0
+            ends = _ends(v, move, low, high)
             first = int(np.argmin(ends))
             if not ends[first] < 1.0:
-                return np.clip(v + way, low, high)
-            v = np.clip(v + ends[first] * way, low, high)
-            v[first] = high[first] if way[first] > 0.0 else low[first]
+                return np.clip(v + move, low, high)
+            v = np.clip(v + ends[first] * move, low, high)
+            v[first] = high[first] if move[first] > 0.0 else low[first]
             system.hold(np.array([first]))
         return v
 
@@ -174,8 +174,8 @@ class _Held:
         return v
 
 
-def _ends(v: Any, way: Any, low: Any, high: Any) -> Any:
+def _ends(v: Any, move: Any, low: Any, high: Any) -> Any:
     """How far each row may go before it leaves the box, as a share of the way."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        ends = np.where(way > 0, (high - v) / way, np.where(way < 0, (low - v) / way, math.inf))
+        ends = np.where(move > 0, (high - v) / move, np.where(move < 0, (low - v) / move, math.inf))
     return np.maximum(ends, 0.0)
