@@ -40,6 +40,16 @@ def test_fit_and_predict(run, files, loss):
     assert lines[:3] == ["She PRP B-NP B-NP", "reckons VBZ B-VP B-VP", ""]
 
 
+def test_inspect_a_model(run, files):
+    assert fit(run, files).code == 0
+    facts = json.loads(run("inspect", files / "model", "--json").out)
+    assert facts["model"] == "chain"
+    assert facts["classes"] == ["B-NP", "B-VP", "I-NP", "O"]
+    assert facts["transitions"] == 16
+    assert facts["gap"] == pytest.approx(facts["primal"] - facts["dual"])
+    assert "chain" in run("inspect", files / "model").out
+
+
 def test_without_labels_and_as_json(run, files):
     told = fit(run, files, "--json", "--lam", 0.1)
     assert json.loads(told.out)["converged"]

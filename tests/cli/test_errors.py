@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import errno
+import gzip
+import json
 import os
 from pathlib import Path
 from typing import Any
@@ -130,6 +132,38 @@ def test_wrong_weights(content: str, fails: Command, two_classes: Path, tmp_path
     path = tmp_path / "weights.txt"
     path.write_text(content)
     assert "weight" in fails("fit", two_classes, "--weights", path)
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"1\n1 2\n", "line 2: '1 2' is no number"),
+        (b"1\n\nnot\n", "line 3: 'not' is no number"),
+        (b"\xff\xfe1\x00\n", "line 1: '"),
+        (gzip.compress(b"1\n" * 240)[:-4], "the compressed data is damaged"),
+        (gzip.compress(b"1" * (1 << 24)), "no data shrink so far"),
+    ],
+)
+def test_weights_that_are_none(
+    content: bytes, said: str, fails: Command, two_classes: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "weights.txt"
+    path.write_bytes(content)
+    told = fails("fit", two_classes, "--weights", path)
+    assert str(path) in told
+    assert said in told
+
+
+def test_weights_of_any_text(run: Command, two_classes: Path, tmp_path: Path) -> None:
+    """Line ends, comments, compression by content: the same weights."""
+    numbers = [f"{1 + k % 3}" for k in range(240)]
+    texts = ["\n".join(numbers).encode(), b"\xef\xbb\xbf# w\r\n" + "\r\n".join(numbers).encode()]
+    told = set()
+    for text in (*texts, gzip.compress(texts[0])):
+        path = tmp_path / "weights"
+        path.write_bytes(text)
+        told.add(json.loads(run("fit", two_classes, "--weights", path, "--json").out)["primal"][0])
+    assert len(told) == 1
 
 
 def test_weights_that_remove_a_class(fails: Command, two_classes: Path, tmp_path: Path) -> None:

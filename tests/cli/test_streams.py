@@ -227,6 +227,8 @@ def test_a_closed_standard_output(model: Path, two_classes: Path, tmp_path: Path
         ("fit", two_classes),
         ("stream", two_classes),
         ("data",),
+        ("methods",),
+        ("kernels", "rbf"),
     ):
         found = ended(*command, redirect=">&-")
         assert found.returncode == 1, command

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import tempfile
 import time
-import warnings
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -29,6 +28,7 @@ from gapsvm.cli.saved import trained, write_trace
 from gapsvm.cli.specs import bias_of
 from gapsvm.cli.tables import certificate_table
 from gapsvm.io.files import load_data
+from gapsvm.io.numbers import read_numbers
 from gapsvm.kernels.registry import spelled_kernel
 from gapsvm.losses.base import Loss
 from gapsvm.losses.registry import get_loss
@@ -264,8 +264,7 @@ def weights_of(request: FitRequest, n: int, counted: str = "rows") -> Any:
     """A weight for each of what is counted, from the file of --weights; None without one."""
     if request.weights_file is None:
         return None
-    with warnings.catch_warnings(action="ignore"):  # an empty file: said below, in our words
-        weight = np.loadtxt(request.weights_file, dtype=np.float64, ndmin=1)
+    weight = read_numbers(request.weights_file)
     if weight.shape != (n,):
         raise ValueError(f"{request.weights_file} holds {weight.size} weights for {n} {counted}")
     return weight

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from gapsvm.cli.output import print_json, say, show_facts
+from gapsvm.cli.output import print_json, require_output, say, show_facts
 from gapsvm.registry import Entry, Registry
 from gapsvm.registry.annotations import described
 
 
 def run_list(registry: Registry[Any], name: str | None, as_json: bool) -> None:
     """All entries, or one with its parameters."""
+    require_output("send it to a file")
     if name is None:
         _list(registry, as_json)
         return

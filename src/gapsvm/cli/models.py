@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from gapsvm.cli.output import print_json, show_facts
 from gapsvm.cli.predictions import shown_label
 from gapsvm.io.tables import is_table
-from gapsvm.io.tensors import looks_like_tensors
+from gapsvm.io.tensors import TensorFileError, looks_like_tensors, read_metadata
 from gapsvm.kernels.registry import spelled_kernel
 from gapsvm.models.files import read_any_model
 from gapsvm.models.support_vectors import SupportVectorModel
@@ -31,11 +31,37 @@ def is_model(path: Path) -> bool:
 
 def run_inspect_model(path: Path, as_json: bool) -> None:
     """The facts of a model, as a table or as JSON."""
-    facts = model_facts(read_any_model(path))
+    facts = _chain_facts(path) if labels_sequences(path) else model_facts(read_any_model(path))
     if as_json:
         print_json(facts)
         return
     show_facts([[name.replace("_", " "), _shown(value)] for name, value in facts.items()])
+
+
+def labels_sequences(path: Path) -> bool:
+    """Whether a file says that it holds a model of sequences."""
+    try:
+        return read_metadata(path).get("format") == "gapsvm chain model"
+    except TensorFileError:
+        return False
+
+
+def _chain_facts(path: Path) -> dict[str, Any]:
+    from gapsvm.models.chain import read_chain  # Numba, and much else
+
+    model = read_chain(path)
+    K = len(model.classes)
+    facts = {
+        "model": "chain",
+        "features": model.weights.n_features,
+        "classes": model.classes.tolist(),
+        "transitions": K * K if model.allowed is None else int(np.count_nonzero(model.allowed)),
+        "loss": model.loss,
+        "lam": model.lam,
+    }
+    if math.isfinite(model.gap):
+        facts |= {"primal": model.primal, "dual": model.dual, "gap": model.gap}
+    return facts
 
 
 def model_facts(model: Any) -> dict[str, Any]:

@@ -9,12 +9,12 @@ import numpy as np
 import scipy.sparse as sp
 
 from gapsvm.cli.files import check_header, check_target, check_verify, label_column
+from gapsvm.cli.models import labels_sequences
 from gapsvm.cli.output import note, require_output
 from gapsvm.cli.predictions import hand_out, shown_label
 from gapsvm.io.files import load_data
 from gapsvm.io.matching import Expected, load_matching
 from gapsvm.io.tables import is_table
-from gapsvm.io.tensors import TensorFileError, read_metadata
 from gapsvm.losses.ranking import RANKING_LOSSES
 from gapsvm.models.base import is_text
 from gapsvm.models.files import read_any_model
@@ -43,7 +43,7 @@ def run_predict(
     if output is None or as_json:
         require_output("--output FILE writes it, without --json")
     check_target(output, "--output", stream=True)
-    if _labels_sequences(model_path):
+    if labels_sequences(model_path):
         if scores or column is not None or no_label or at is not None:
             raise ValueError(f"{model_path} labels sequences: no {_NOT_OF_SEQUENCES}")
         _predict_sequences(model_path, data, output, as_json, threads)
@@ -100,14 +100,6 @@ def _predict_sequences(*request: Any) -> None:
     from gapsvm.cli.chains import run_chain_predict  # Numba, and much else
 
     run_chain_predict(*request)
-
-
-def _labels_sequences(path: Path) -> bool:
-    """Whether a file says that it holds a model of sequences."""
-    try:
-        return read_metadata(path).get("format") == "gapsvm chain model"
-    except TensorFileError:
-        return False
 
 
 def _comparable(y: Any, classes: Any, data: Path) -> Any:
