@@ -268,7 +268,7 @@ def test_what_liblinear_cannot_hold_is_noticed_before_training(
     fails: Command, two_classes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("polars")
-    monkeypatch.setattr("gapsvm.cli.fit.train_task", never)
+    monkeypatch.setattr("gapsvm.cli.fit.trained", never)
     model = tmp_path / "model.liblinear"
     assert "LIBLINEAR" in fails("fit", two_classes, "--loss", "smoothed_hinge", "--model", model)
     table = tmp_path / "words.csv"
