@@ -20,6 +20,7 @@ from problems import matrix, problem, targets
 from gapsvm.io.tensors import read_tensors, write_tensors
 from gapsvm.problems.linear import LinearProblem
 from gapsvm.solvers.bundle.bundle import Bundle
+from gapsvm.solvers.bundle.level import LevelBundle
 from gapsvm.solvers.bundle.proximal import ProximalBundle
 from gapsvm.solvers.loop import solve
 from gapsvm.solvers.newton.interior import InteriorPoint
@@ -43,6 +44,7 @@ SOLVERS = {
     "interior": InteriorPoint(),
     "bundle": Bundle(max_cuts=5),
     "proximal bundle": ProximalBundle(max_cuts=5),
+    "level bundle": LevelBundle(max_cuts=5),
     "pegasos": Pegasos(),
     "pegasos in batches": Pegasos(batch_size=7, projection=True),
 }

@@ -62,6 +62,7 @@ _HOME = {
     "Bundle": "gapsvm.solvers.bundle.bundle",
     "METHODS": "gapsvm.training.methods",
     "STEP_RULES": "gapsvm.solvers.subgradient.rules",
+    "LevelBundle": "gapsvm.solvers.bundle.level",
     "ProximalBundle": "gapsvm.solvers.bundle.proximal",
     "OuterBias": "gapsvm.solvers.outer_bias",
     "StructuredSVC": "gapsvm.estimators.structured",

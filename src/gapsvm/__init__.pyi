@@ -60,6 +60,7 @@ from gapsvm.problems.structured.ranking import RankingProblem as RankingProblem
 from gapsvm.rows import spectral as spectral
 from gapsvm.rows.tokens import Sequences as Sequences
 from gapsvm.solvers.bundle.bundle import Bundle as Bundle
+from gapsvm.solvers.bundle.level import LevelBundle as LevelBundle
 from gapsvm.solvers.bundle.proximal import ProximalBundle as ProximalBundle
 from gapsvm.solvers.frank_wolfe.solver import FrankWolfe as FrankWolfe
 from gapsvm.solvers.minibatch.solver import MiniBatchSDCA as MiniBatchSDCA

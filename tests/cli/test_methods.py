@@ -152,7 +152,7 @@ def test_joint_classes(run: Command, three_classes, tmp_path):
     options = ("--task", "joint", "--bias", "penalized", "--gap", "0.1", "--json")
     outcome = run("fit", three_classes, *options, "--model", model)
     assert outcome.code == 0, outcome.err
-    assert json.loads(outcome.out)["method"] == ["pegasos"]
+    assert json.loads(outcome.out)["method"] == ["level-bundle"]
     assert run("predict", model, three_classes).code == 0
 
 

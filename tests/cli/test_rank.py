@@ -75,7 +75,7 @@ def test_methods_by_name(
     assert trace.read_text().startswith("problem,passes")
 
 
-@pytest.mark.parametrize("method", ["bundle", "proximal-bundle", "pair-sdca", "pegasos"])
+@pytest.mark.parametrize("method", ["auto", "proximal-bundle", "pair-sdca", "pegasos"])
 def test_a_fit_goes_on_from_a_checkpoint(
     method: str, documents: Path, tmp_path: Path, run: Command
 ) -> None:

@@ -37,7 +37,7 @@ def test_one_certificate(loss, layout):
     assert fitted.dual_coef_.shape == (3, 80)
     assert fitted.dual_gaps_.shape == (1,)
     assert fitted.converged_
-    assert fitted.method_ == "pegasos"
+    assert fitted.method_ == "level-bundle"
     np.testing.assert_allclose(fitted.dual_coef_.sum(axis=0), 1.0)
     assert fitted.dual_gap_ == fitted.primal_objective_ - fitted.dual_objective_
     assert fitted.history_[-1].gap == fitted.dual_gap_

@@ -34,7 +34,7 @@ def test_ndcg_over_five_folds(name, least, data_folder):
 @pytest.mark.parametrize("name", ["ohsumed", "mq2008"])
 def test_the_optimum_is_that_of_all_pairs(name, data_folder):
     X, y, qid = part(datasets.load(name, folder=data_folder), [1, 2, 3])
-    for method in ("bundle", "proximal-bundle"):
+    for method in ("bundle", "proximal-bundle", "level-bundle"):
         model = RankSVC(lam=1e-3, tol=1e-4, method=method, max_iter=3000).fit(X, y, qid)
         exact = solve(RankingProblem(X, y, qid, 1e-3).pairs, SDCA(), gap=1e-6, max_passes=1000)
         assert exact.converged

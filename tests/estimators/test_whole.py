@@ -311,7 +311,7 @@ def test_a_width_that_the_data_do_not_give_is_named():
         SVC(kernel="poly", coef0=1e300).fit(X, LABEL)
 
 
-@pytest.mark.parametrize("method", ["bundle", "proximal-bundle"])
+@pytest.mark.parametrize("method", ["bundle", "level-bundle"])
 @pytest.mark.parametrize("loss", ["pairs", "ndcg"])
 def test_a_warm_ranking_has_nothing_to_do(loss, method):
     """On the same data what was proved is still true; on other data it is not."""

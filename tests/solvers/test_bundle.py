@@ -11,6 +11,7 @@ from problems import matrix, targets
 from gapsvm import (
     Bundle,
     InteriorPoint,
+    LevelBundle,
     LinearProblem,
     ProximalBundle,
     RiskProblem,
@@ -27,6 +28,7 @@ METHODS = {
     "standard": Bundle(),
     "proximal": ProximalBundle(),
     "one tau": ProximalBundle(tau="single", radius="bound"),
+    "level": LevelBundle(),
 }
 every_method = pytest.mark.parametrize("solver", METHODS.values(), ids=METHODS)
 

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from gapsvm import (
     Bundle,
     FrankWolfe,
+    LevelBundle,
     MulticlassProblem,
     OracleError,
     OracleProblem,
@@ -67,6 +68,7 @@ SOLVERS = {
     "no cache": FrankWolfe(cached=0),
     "bundle": Bundle(),
     "proximal": ProximalBundle(),
+    "level": LevelBundle(),
 }
 
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from gapsvm import (
     SDCA,
     Bundle,
+    LevelBundle,
     LinearProblem,
     PairSDCA,
     ProximalBundle,
@@ -115,7 +116,9 @@ def test_the_subgradient_inequality(seed, loss, size):
 
 @pytest.mark.parametrize("average", ["pairs", "queries"])
 @pytest.mark.parametrize(
-    "solver", [Bundle(), ProximalBundle(), PairSDCA()], ids=["standard", "proximal", "pairs"]
+    "solver",
+    [Bundle(), ProximalBundle(), LevelBundle(), PairSDCA()],
+    ids=["standard", "proximal", "level", "pairs"],
 )
 def test_the_optimum_is_that_of_sdca_on_all_pairs(solver, average):
     """Each pair a row x_i − x_j of weight s_i s_j."""

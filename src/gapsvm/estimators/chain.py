@@ -329,7 +329,7 @@ class ChainSVC(_ChainEstimator):
     n_hashed : int, default=2**20
         Columns for features="hashed".
     method : "auto", a name, a spec or a solver, default="auto"
-        "auto": "frank-wolfe"; others are "bundle", "proximal-bundle", "pegasos(average=tail)".
+        "auto": "frank-wolfe"; others are "level-bundle", "pegasos(average=tail)".
     max_iter : int, default=1000
         Passes over the data at most.
     time_limit : float, optional
@@ -392,7 +392,7 @@ class ChainCRF(_ChainEstimator):
     n_hashed : int, default=2**20
         Columns for features="hashed".
     method : "auto", a name, a spec or a solver, default="auto"
-        "auto": "lbfgs"; others are "bundle", "proximal-bundle", "pegasos(average=tail)".
+        "auto": "lbfgs"; others are "level-bundle", "pegasos(average=tail)".
     max_iter : int, default=1000
         Passes over the data at most.
     time_limit : float, optional

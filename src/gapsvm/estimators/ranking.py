@@ -70,11 +70,10 @@ class RankSVC(BaseEstimator):
     tol : float
         Certified gap to reach, relative to the objective at w = 0.
     method : name or spec of a method that ranks, or a solver
-        "pair-sdca", "bundle", "proximal-bundle", "pegasos(average=tail)", …; see ``METHODS``.
-        "pair-sdca" lists all pairs, as rows of their own, for loss "pairs".  "auto" is that for
-        ten thousand pairs and more, ten times as many as documents at most; else "bundle".
-        "pegasos" and "proximal" step query by query: small steps that do not grow with the data,
-        and a coarse gap.
+        "auto" is "level-bundle"; others are "bundle", "proximal-bundle", "pair-sdca", which lists
+        all pairs, as rows of their own, for loss "pairs", and "pegasos(average=tail)" and
+        "proximal", which step query by query: steps that do not grow with the data, and a coarse
+        gap.  See ``METHODS``.
     max_iter : int
         Looks at all documents, at most.
     time_limit : float, optional

@@ -47,7 +47,7 @@ class StructuredSVC(CertifiedFit):
         What a call of the oracle costs, in visits to labellings that are known already.
         "measured": by the clock; then two fits of one seed may differ.
     method : "auto", a name, a spec or a solver, default="auto"
-        "auto": "frank-wolfe"; others are "bundle", "proximal-bundle", "pegasos(average=tail)".
+        "auto": "frank-wolfe"; others are "level-bundle", "pegasos(average=tail)".
     max_iter : int, default=1000
         Passes over the data at most.
     time_limit : float, optional

@@ -29,6 +29,8 @@ from gapsvm.types.curves import SIMPLEX_ROUNDING, MulticlassCurve
 
 MULTICLASS_LOSSES = ("crammer_singer", "multinomial")
 _SLICE_VALUES = 8_000_000
+_CUT_BYTES = 2_500_000
+"""Size of a cut and its dual point beyond which two hundred of them are a load on memory."""
 
 
 @storable
@@ -88,8 +90,6 @@ class MulticlassProblem:
     backend : as for ``LinearProblem``
     """
 
-    default_method = "pegasos(average=tail)"
-
     def __init__(
         self,
         X: Any,
@@ -136,6 +136,13 @@ class MulticlassProblem:
         check_lam(self.lam, total)
         largest = float(np.max(self.rows.sq_norms, initial=0.0)) + self.bias_ratio
         check_curvature(self.lam, largest, float(np.max(self.weight, initial=0.0)), total)
+
+    @property
+    def default_method(self) -> str:
+        """Cutting planes, unless they would be too large to be kept."""
+        values_a_row = self.n_classes if self.curve.temperature else 1
+        size = 8 * (self.n_features + 1) * self.n_classes + 4 * self.n_rows * values_a_row
+        return "level-bundle" if size <= _CUT_BYTES else "pegasos(average=tail)"
 
     @property
     def n_rows(self) -> int:

@@ -135,7 +135,7 @@ class CutProblem(ABC):
         Rows that one evaluation visits, to count passes.
     """
 
-    default_method = "bundle"
+    default_method = "level-bundle"
 
     def __init__(self, lam: float, n_features: int, floor: float, n_examples: int = 1) -> None:
         self.lam = float(lam)

@@ -33,7 +33,9 @@ class Queries:
 
     def ascending(self, scores: Any) -> Any:
         """Row numbers query by query, scores ascending."""
-        return np.lexsort((scores, self.of_row))
+        order = np.argsort(scores)
+        queries = self.of_row.astype(np.min_scalar_type(len(self)))  # short numbers: a radix sort
+        return order[np.argsort(queries[order], kind="stable")]
 
 
 def queries_of(qid: Any, n: int) -> Queries:

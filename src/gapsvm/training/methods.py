@@ -16,6 +16,7 @@ from gapsvm.registry import Registry, parsed
 from gapsvm.registry.annotations import hints_of
 from gapsvm.solvers.base import Foreseen, Solver, refusal_of, tuned
 from gapsvm.solvers.bundle.bundle import Bundle
+from gapsvm.solvers.bundle.level import LevelBundle
 from gapsvm.solvers.bundle.proximal import ProximalBundle
 from gapsvm.solvers.frank_wolfe.solver import FrankWolfe
 from gapsvm.solvers.minibatch.solver import MiniBatchSDCA
@@ -89,6 +90,7 @@ _add("subgradient", Subgradient, "subgradient steps, by any step rule")
 _add("outer-bias", _outer_bias, "a search for a free bias around another method (Pegasos, §6)")
 _add("bundle", Bundle, "cutting planes, for any risk with an oracle (SVM-Perf, BMRM)")
 _add("proximal-bundle", ProximalBundle, "cutting planes with proximal terms (Do, Algorithm 4)")
+_add("level-bundle", LevelBundle, "cutting planes near the best point, below a level of the model")
 _add("pair-sdca", PairSDCA, "sdca over all pairs of documents, for ranking")
 _add("working-set", WorkingSet, "blocks of rows, for kernel problems")
 _add("kernel-newton", KernelNewton, "blocks of rows, for kernel problems with the logistic loss")

@@ -32,10 +32,6 @@ from gapsvm.rows.queries import Queries, queries_of
 
 RankingLoss = Literal["pairs", "ndcg"]
 _PARTS, _PART_VALUES = 8, 2_000_000
-_PAIRS_A_DOCUMENT = 10
-"""As long as there are no more, "auto" lists all pairs, ..."""
-_MANY_PAIRS = 10_000
-"""... but not of small problems: a bundle takes the same steps for a weight 2 and a row twice."""
 _SLICE = 256
 """Queries whose visit, one by one, takes some hundredths of a second."""
 
@@ -104,7 +100,6 @@ class RankingProblem(CutProblem):
         self.share, self.skipped = self._shares(query_weight)
         self.counted = np.flatnonzero(self.share)
         super().__init__(lam, d, 0.0, len(self.counted))
-        self.default_method = self._default_method()
         check_curvature(self.lam, 4.0 * float(np.max(self.rows.sq_norms, initial=0.0)), 1.0, 1.0)
 
     def _shares(self, query_weight: Any) -> tuple[Any, Any]:
@@ -139,13 +134,6 @@ class RankingProblem(CutProblem):
     def n_pairs(self) -> int:
         """Pairs of documents of one query and different grades."""
         return round(float(self._pair_mass(np.ones(self.n_documents)).sum()))
-
-    def _default_method(self) -> str:
-        """SDCA over listed pairs where they are neither a few nor many times the documents, else
-        cutting planes."""
-        most = _PAIRS_A_DOCUMENT * self.n_documents
-        worth = self.loss == "pairs" and _MANY_PAIRS <= self.n_pairs <= most
-        return "pair-sdca" if worth else "bundle"
 
     @cached_property
     def pairs(self) -> LinearProblem:
