@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from problems import matrix, targets
-from scipy.optimize import minimize
 
 from gapsvm import Bundle, LevelBundle, LinearProblem, get_loss, solve
 from gapsvm.backends import get_backend
@@ -23,37 +22,25 @@ def problem(lam):
 @pytest.mark.parametrize("level", [0.2, 0.5, 0.8])
 def test_the_next_point_is_the_nearest_below_its_level(level):
     """No point with so low a model is nearer to the best one; the level lies in the band."""
-    p, solver = problem(1e-2), LevelBundle(level=level)
+    p, solver, rng = problem(1e-2), LevelBundle(level=level), np.random.default_rng(1)
     state = solver.init(p, CPU, np.random.default_rng(0))
     for _ in range(6):
         cuts_before = len(state.cuts)
         state = solver.advance(p, state, CPU, p.n_rows)
         assert len(state.cuts) == cuts_before + 1
         slopes = np.array([cut.slope for cut in state.cuts.cuts])
-        heights = state.cuts.offsets
 
-        def model(w, slopes=slopes, heights=heights):
-            return np.max(slopes @ w + heights) + 0.5 * p.lam * w @ w
+        def model(v, slopes=slopes, heights=state.cuts.offsets):
+            return np.max(v @ slopes.T + heights, axis=1) + 0.5 * p.lam * np.sum(v * v, axis=1)
 
-        found = (model(state.w) - state.lower) / (state.best - state.lower)
+        goal = model(state.w[None])[0]
+        found = (goal - state.lower) / (state.best - state.lower)
         assert 0.5 * level - 1e-9 <= found <= 0.5 + 0.5 * level + 1e-9
-        goal = model(state.w)
-        nearest = minimize(
-            lambda w, centre=state.best_w: 0.5 * (w - centre) @ (w - centre),
-            state.w + 0.1,
-            jac=lambda w, centre=state.best_w: w - centre,
-            constraints={
-                "type": "ineq",
-                "fun": lambda w, a=slopes, b=heights, goal=goal: (
-                    goal - a @ w - b - 0.5 * p.lam * w @ w
-                ),
-            },
-            method="SLSQP",
-            options={"maxiter": 500, "ftol": 1e-14},
-        )
-        assert nearest.success
-        away, least = (np.linalg.norm(w - state.best_w) for w in (state.w, nearest.x))
-        assert away == pytest.approx(least, rel=1e-4)
+        others = state.w + rng.normal(size=(20_000, 4)) * 10.0 ** rng.uniform(-5, 1, (20_000, 1))
+        below = others[model(others) <= goal]
+        assert len(below) > 100
+        nearest = np.min(np.linalg.norm(below - state.best_w, axis=1))
+        assert nearest >= np.linalg.norm(state.w - state.best_w) - 1e-9
 
 
 def test_it_certifies_in_half_the_iterations_where_the_penalty_is_weak():

@@ -95,7 +95,8 @@ class LevelBundle(Bundle):
         centre, gap = state.best_w, state.best - state.lower
         low, high = _BAND * self.level * gap, (1.0 - _BAND * (1.0 - self.level)) * gap
         at_centre = state.cuts.along(centre), float(centre @ centre)
-        tau, least, most = state.tau or lam, 0.0, math.inf
+        root = math.sqrt(self.level)  # of one cut the model is there at (τ/(λ + τ))² of the way
+        tau, least, most = state.tau or lam * root / (1.0 - root), 0.0, math.inf
         for _ in range(_TRIALS):
             state.tau = tau
             height = state.solve(lam, *at_centre) - state.lower
