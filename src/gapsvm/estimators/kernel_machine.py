@@ -55,6 +55,8 @@ _INDEFINITE = (
     "where no single row, and no pair, can do better, as LIBSVM finds; dual_gap_ says how far rows "
     "are from that, and bounds nothing else."
 )
+_VALUES_AT_ONCE = 1 << 21
+"""Of K, at predict, where they are not made tile by tile."""
 
 
 class KernelMachine(CallbackSupportMixin, BaseEstimator):
@@ -246,9 +248,8 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
         """One column for each function, or for each pair of classes."""
         check_is_fitted(self)
         if callable(self.kernel):
-            return self._by_values(
-                called(self.kernel, _indexable(X), self.support_vectors_), counts
-            )
+            X, vectors = _indexable(X), self.support_vectors_
+            return self._in_blocks(X, lambda rows: called(self.kernel, rows, vectors), counts)
         X = rows_to_predict(self, X, order="C")
         if self.kernel == PRECOMPUTED:
             if X.shape[1] != self.shape_fit_[0]:
@@ -256,10 +257,19 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
                     f"a precomputed kernel needs {self.shape_fit_[0]} columns, one for each row of "
                     f"the fit; got {X.shape[1]}"
                 )
-            return self._by_values(np.asarray(X[:, self.support_], dtype=np.float64), counts)
+            return self._in_blocks(X, lambda rows: np.float64(rows[:, self.support_]), counts)
         coef, threads = np.atleast_2d(self._coef), self._threads()
         parts = self._kernel, self.support_vectors_, coef, self._intercepts
         return machine_functions(*parts, counts, X, threads)
+
+    def _in_blocks(self, X: Any, values: Callable[[Any], Any], counts: Any) -> Any:
+        """Functions of rows, whose values of K never fill more than some megabytes."""
+        size = max(1, _VALUES_AT_ONCE // max(1, len(self.support_)))
+        parts = [
+            self._by_values(values(X[first : first + size]), counts)
+            for first in range(0, max(1, X.shape[0]), size)
+        ]
+        return np.concatenate(parts)
 
     def _by_values(self, K: Any, counts: Any) -> Any:
         """Functions from values of K between rows and support vectors."""

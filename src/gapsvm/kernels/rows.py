@@ -105,6 +105,8 @@ class KernelRows:
     tile_columns = _TILE_COLUMNS
     work = float("inf")
     """Multiplications for a value."""
+    serve_several = False
+    """Whether several problems ask for full rows, so that each is worth keeping."""
     value_nanoseconds = 1.0
     """Of a value, roughly: so that costs can be compared."""
 
@@ -336,7 +338,11 @@ class KernelRows:
                 return cache
         self._cache = None  # its memory first
         self._cache = RowCache(
-            self.n_rows, active, dtype, self.cache_size, patient=self.work < _DEAR
+            self.n_rows,
+            active,
+            dtype,
+            self.cache_size,
+            patient=self.work < _DEAR and not self.serve_several,
         )
         return self._cache
 
@@ -489,7 +495,8 @@ def _least(rows: Rows) -> float:
 class MatrixRows(KernelRows):
     """A kernel matrix that is there already; it is not copied.
 
-    Its symmetry is checked, and for matrices of up to 2,000 rows whether it is positive definite.
+    Its symmetry is checked, and whether it is positive definite: of 2,000 of its rows at most, which
+    can show that it is not.
     """
 
     steps_in_single = False
@@ -515,6 +522,9 @@ class MatrixRows(KernelRows):
             return
         check_matrix(self.matrix)
         self.is_definite = is_definite(self.matrix)
+        if self.is_definite is None:
+            some = np.linspace(0, self.n_rows - 1, CHECKED_ROWS).astype(np.int64)
+            self.is_definite = None if is_definite(self.matrix[np.ix_(some, some)]) else False
 
     def part(self, index: Any, dtype: Any) -> Part:
         count = index.stop - index.start if isinstance(index, slice) else len(index)

@@ -26,16 +26,19 @@ from typing import Any, Literal
 import numpy as np
 
 from gapsvm.backends import Backend
-from gapsvm.kernels.rows import KernelRows
+from gapsvm.kernels.rows import FeatureRows, KernelRows
 from gapsvm.losses.base import Loss
 from gapsvm.problems.certificate import Certificate
 from gapsvm.problems.limits import check_curvature, check_lam, check_responses
-from gapsvm.problems.linear import check_weights
+from gapsvm.problems.linear import LinearProblem, check_weights
 from gapsvm.problems.row_losses import ONE, RowLosses
 from gapsvm.registry.storable import storable
 from gapsvm.types.curves import FiveNumbers
+from gapsvm.types.mercer import Linear
 
 _VALUES = "values of K(x, x) up to {}"
+_FEW, _FEW_IF_DEAR, _DEAR_VALUE = 1000, 2000, 4.0
+"""Rows up to which all of K is computed, and where a value takes more nanoseconds than that."""
 _ROUNDING = 1e-15
 """Share of Σ|v_i| below which Σ v_i is rounding."""
 
@@ -115,8 +118,25 @@ class KernelProblem(RowLosses):
 
     @property
     def default_method(self) -> str:
-        """What ``gapsvm.solve`` takes where no method is named."""
-        return "working-set" if isinstance(self.loss.curve, FiveNumbers) else "kernel-newton"
+        """What ``gapsvm.solve`` takes where no method is named: by the loss, and by what all of K
+        costs beside some rounds of working sets, as measured (``docs/design/kernels.md``)."""
+        if not isinstance(self.loss.curve, FiveNumbers):
+            return "kernel-newton"
+        dear = self.rows.value_nanoseconds > _DEAR_VALUE
+        if self.n_rows <= (_FEW_IF_DEAR if dear else _FEW):
+            return "full-gram"
+        return "working-set" if self.in_weights is None else "linear-sdca"
+
+    @cached_property
+    def in_weights(self) -> LinearProblem | None:
+        """The same problem over weights, where the kernel is ⟨x, x'⟩ of rows that are there."""
+        rows = self.rows
+        if not isinstance(rows, FeatureRows) or not isinstance(rows.kernel, Linear):
+            return None
+        weight = None if self.weight is ONE else self.weight
+        return LinearProblem(
+            rows.rows, self.y, self.loss, self.lam, sample_weight=weight, bias=self.bias
+        )
 
     @property
     def slice_rows(self) -> int:

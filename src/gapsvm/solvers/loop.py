@@ -23,6 +23,8 @@ from gapsvm.problems.certificate import Certificate
 from gapsvm.solvers.base import Solver, refusal_of
 from gapsvm.solvers.trace import Callback, Checkpoint, Record, Result, Status
 
+_LESS_THAN_A_ROW = 1e-6
+
 
 @contextmanager
 def deferred_interrupt() -> Iterator[Callable[[], bool]]:
@@ -197,7 +199,8 @@ class _Loop:
         return float(visited / max(self.problem.n_rows, 1))
 
     def advance(self) -> None:
-        left = math.ceil((self.aim.max_passes - self.passes) * self.problem.n_rows)
+        left = (self.aim.max_passes - self.passes) * self.problem.n_rows
+        left = math.ceil(left - _LESS_THAN_A_ROW)  # rounding adds none
         visited = self.solver.progress(self.problem, self.run.state).rows_visited
         grain = self.problem.slice_rows - visited % self.problem.slice_rows  # a break shifts none
         budget = max(1, min(grain, left))

@@ -1,7 +1,8 @@
 """From rows of a kernel matrix and tasks to certified kernel machines.
 
 A task is a problem over some of the rows: a class against another, or against all others.  Tasks
-share the rows: where all of K is small it is computed once.
+share the rows: where all of K is small it is computed once, and rows of K that were kept for one
+class against all others serve the next.
 """
 
 from __future__ import annotations
@@ -25,9 +26,11 @@ from gapsvm.solvers.base import Foreseen, tuned, warmed
 from gapsvm.solvers.loop import deferred_interrupt, solve
 from gapsvm.solvers.trace import Callback, Result, Status
 from gapsvm.solvers.working_set.solver import WorkingSet
+from gapsvm.solvers.working_set.weights import LinearSDCA
 from gapsvm.system.blas import one_blas_thread
 from gapsvm.system.cores import at_most_cores
 from gapsvm.training.methods import AUTO, solver_of
+from gapsvm.training.plan import LINEAR_PASSES
 
 _SHARED = 3000
 """Rows up to which all of K is computed at once for several problems."""
@@ -163,9 +166,12 @@ def train_machines(
 
     with one_blas_thread(), deferred_interrupt() as interrupted:
         share_rows(rows, len(tasks))
+        common = rows.serve_several = alone and len(tasks) > 1
 
         def one(k: int) -> Machine:
-            chosen = replace(options, callbacks=[*options.callbacks, *watch(k)])
+            callbacks = [*options.callbacks, *watch(k)]
+            shrinking = options.shrinking and not common
+            chosen = replace(options, callbacks=callbacks, shrinking=shrinking)
             if ends_at < math.inf:
                 share = math.ceil((len(tasks) - k) / at_once)
                 left = max(0.0, ends_at - time.perf_counter())
@@ -173,7 +179,8 @@ def train_machines(
             problem = problem_of(rows, tasks[k], loss, chosen.bias, chosen.lam_for)
             machine = _trained(problem, chosen, warm[k] if warm else None, interrupted)
             evaluations = 0 if problem.rows is rows else problem.rows.evaluations
-            problem.rows.forget()
+            if not common or k == len(tasks) - 1:
+                problem.rows.forget()
             return replace(machine, evaluations=evaluations)
 
         if at_once == 1:
@@ -223,27 +230,30 @@ def _trained(
         "backend": problem.rows.backend,
         "seed": options.seed,
     }
+    by_weights = options.method == AUTO and isinstance(solver, LinearSDCA)
     started = time.perf_counter()
     result = solve(
         problem,
         solver,
         gap=options.tol * p0,
-        max_passes=most,
+        max_passes=min(most, LINEAR_PASSES) if by_weights else most,
         time_limit=options.time_limit,
         first=warm,
         **limits,
     )
+    if by_weights and result.status is Status.MAX_PASSES and result.passes < most:
+        left = options.max_steps - result.passes * n
+        seconds = _left(options, started)
+        rest = replace(options, method="working-set", max_steps=left, time_limit=seconds)
+        return _trained(problem, rest, result.solution, interrupted)
     small = n <= getattr(solver, "whole", 0) and result.passes > 0
     if small and result.converged and result.gap > _EXACT * p0:
-        left = None
-        if options.time_limit is not None:
-            left = max(0.0, options.time_limit - (time.perf_counter() - started))
         more = solve(
             problem,
             solver,
             gap=_EXACT * p0,
             max_passes=min(most, _MORE_STEPS * result.passes + _FEW_PASSES),
-            time_limit=left,
+            time_limit=_left(options, started),
             checkpoint=result.checkpoint,
             **limits,
         )
@@ -253,3 +263,10 @@ def _trained(
     elif result.gap <= options.tol * p0 and result.status is not Status.INTERRUPTED:
         result = replace(result, status=Status.CONVERGED)
     return Machine(result, p0, problem.coef_of(result.solution), 0)
+
+
+def _left(options: MachineOptions, started: float) -> float | None:
+    """Seconds that are left."""
+    if options.time_limit is None:
+        return None
+    return max(0.0, options.time_limit - (time.perf_counter() - started))

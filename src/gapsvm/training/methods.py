@@ -33,7 +33,8 @@ from gapsvm.solvers.subgradient.solver import Subgradient
 from gapsvm.solvers.working_set.lasvm import LASVM
 from gapsvm.solvers.working_set.newton import KernelNewton
 from gapsvm.solvers.working_set.smo import SMO
-from gapsvm.solvers.working_set.solver import WorkingSet
+from gapsvm.solvers.working_set.solver import FullGram, WorkingSet
+from gapsvm.solvers.working_set.weights import LinearSDCA
 
 AUTO = "auto"
 """The name that leaves the choice to ``gapsvm.training.plan``."""
@@ -93,6 +94,8 @@ _add("proximal-bundle", ProximalBundle, "cutting planes with proximal terms (Do,
 _add("level-bundle", LevelBundle, "cutting planes near the best point, below a level of the model")
 _add("pair-sdca", PairSDCA, "sdca over all pairs of documents, for ranking")
 _add("working-set", WorkingSet, "blocks of rows, for kernel problems")
+_add("full-gram", FullGram, "all of K at once, for kernel problems of few rows; to 1e-12")
+_add("linear-sdca", LinearSDCA, "sdca over weights, for kernel problems with a linear kernel")
 _add("kernel-newton", KernelNewton, "blocks of rows, for kernel problems with the logistic loss")
 _add("kernel-sdca", KernelSDCA, "sdca over rows of a kernel matrix")
 _add("lasvm", LASVM, "support vectors that enter and leave one by one (Bordes et al.)")

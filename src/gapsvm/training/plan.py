@@ -25,6 +25,8 @@ _POLISHED = 1e-15
 """... and on to this one as long as steps still help."""
 _SMALL = 3e5
 """Nanoseconds of an interior-point step up to which a problem counts as small."""
+LINEAR_PASSES = 300
+"""Passes of SDCA over the weights of a linear kernel, before working sets take over."""
 _INTERIOR_STEPS, _NEWTON_STEPS = 30, 12
 
 
@@ -114,8 +116,11 @@ def _of_linear(problem: LinearProblem, method: str, foreseen: Foreseen, warm: An
 
 @by_itself.register
 def _of_kernels(problem: KernelProblem, method: str, foreseen: Foreseen, warm: Any) -> list[Stage]:
-    """What suits the loss; problems of few rows are solved exactly."""
+    """What suits the loss and the kernel; problems of few rows are solved exactly."""
     stage = _stage(problem.default_method, problem, foreseen, warm)
+    if stage.method == "linear-sdca":
+        blocks = _stage("working-set", problem, foreseen, warm)
+        return [replace(stage, max_passes=LINEAR_PASSES), blocks]
     whole = stage.solver.whole if isinstance(stage.solver, WorkingSet | KernelNewton) else 0
     return [replace(stage, tol=_EXACT)] if problem.n_rows <= whole else [stage]
 

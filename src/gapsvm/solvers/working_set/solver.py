@@ -360,6 +360,20 @@ class WorkingSet:
         return Progress(state.steps, state.hint, exhausted=state.exhausted)
 
 
+@storable
+@dataclass(frozen=True)
+class FullGram(WorkingSet):
+    """All of K in float64 at once, and steps to the last digits: for few rows.
+
+    Parameters
+    ----------
+    block_size, whole, single, face, alpha, aim
+        As for ``WorkingSet``; problems of ``whole`` rows at most are one block.
+    """
+
+    whole: int = 1 << 40
+
+
 def _unit(problem: KernelProblem) -> float:
     """A power of two near the largest |y|: in it slopes and their squares are ordinary float32, and
     changing to it rounds nothing."""
