@@ -495,8 +495,8 @@ def _least(rows: Rows) -> float:
 class MatrixRows(KernelRows):
     """A kernel matrix that is there already; it is not copied.
 
-    Its symmetry is checked, and whether it is positive definite: of 2,000 of its rows at most, which
-    can show that it is not.
+    Its symmetry is checked, and whether it is positive definite: of 2,000 of its rows at most,
+    which can show that it is not.
     """
 
     steps_in_single = False
