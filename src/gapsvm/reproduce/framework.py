@@ -120,7 +120,12 @@ class Bench:
 
     def optimum(self, key: str, problem: LinearProblem) -> float:
         """P* of a problem: certified, and kept in the output folder under ``key``."""
-        return float(self.once(("optimum", key), lambda: self._optimum(key, problem)))
+        return self.known(key, lambda: certified(key, problem, self))[0]
+
+    def known(self, key: str, find: Callable[[], tuple[float, float]]) -> tuple[float, float]:
+        """P* and the gap to which it is certified, found once and kept in the output folder."""
+        value, gap = self.once(("optimum", key), lambda: self._known(key, find))
+        return float(value), float(gap)
 
     def solved(self, key: str, problem: LinearProblem) -> Any:
         """The result of a fit that is certified as well as P* is."""
@@ -132,19 +137,24 @@ class Bench:
             raise ValueError(f"{key}: the gap stayed at {fit.result.gap:.1e}, above {CERTIFIED:g}")
         return fit.result
 
-    def _optimum(self, key: str, problem: LinearProblem) -> float:
+    def _known(self, key: str, find: Callable[[], tuple[float, float]]) -> tuple[float, float]:
         path = self.settings.output / OPTIMA
         kept = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
         if key in kept:
-            return float(kept[key]["value"])
-        result = self.solved(key, problem)
-        gap = max(0.0, result.gap)  # not below zero by rounding
-        found = {"value": result.certificate.primal, "gap": gap}
+            return kept[key]["value"], kept[key]["gap"]
+        value, gap = find()
         with self._lock:
             kept = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
             with replacing(path) as file:
+                found = {"value": value, "gap": gap}
                 file.write(json.dumps({**kept, key: found}, indent=1).encode())
-        return float(found["value"])
+        return value, gap
+
+
+def certified(key: str, problem: LinearProblem, bench: Bench) -> tuple[float, float]:
+    """P* of a linear problem, and the gap to which it is certified."""
+    result = bench.solved(key, problem)
+    return result.certificate.primal, max(0.0, result.gap)  # not below zero by rounding
 
 
 class Table:

@@ -1,4 +1,4 @@
-"""Do's Figure 3, the column about ranking: run quickly, and what is said about it."""
+"""Do's Figure 3: run quickly, and what is said about it."""
 
 from __future__ import annotations
 
@@ -9,14 +9,22 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gapsvm import RankSVC
+from gapsvm import RankSVC, RNAFolder
 from gapsvm.reproduce import EXPERIMENTS, Settings, run
 from gapsvm.reproduce.claims import Outcome
 from gapsvm.reproduce.do import figure3
-from gapsvm.reproduce.do.figure3 import Panel, RankTask, Ratio, ratio_of, times_larger
+from gapsvm.reproduce.do.figure3 import Panel, Ratio, ratio_of, times_larger
+from gapsvm.reproduce.do.figure3_tasks import (
+    FOLDING_GRID,
+    RANKING_GRID,
+    TASKS,
+    FoldTask,
+    RankTask,
+    drawn,
+)
 from gapsvm.reproduce.framework import Bench
 
-NAME = "do-fig3-ranking"
+NAME = "do-fig3"
 SHOWN, NOT_SHOWN, CONTRADICTED = Outcome
 
 
@@ -31,10 +39,12 @@ def test_a_quick_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_full_plan(tmp_path: Path) -> None:
-    """Two sets, three λ, two methods, each once: nothing is random."""
+    """Three sets, three λ, two methods, each once: nothing is random."""
     cells = figure3.plan(Settings(tmp_path, seeds=3))
-    assert len(cells) == len(set(cells)) == 2 * 3 * 2
-    assert sorted({cell.lam for cell in cells}) == pytest.approx([1e-7, 1e-5, 1e-3, 1e-1])
+    assert len(cells) == len(set(cells)) == 3 * 3 * 2
+    for task in TASKS:
+        lams = sorted({cell.lam for cell in cells if cell.task == task.name}, reverse=True)
+        assert lams == pytest.approx([factor * task.lam for factor in task.factors])
 
 
 def panel(standard: Any, proximal: Any, lam: float = 1e-3) -> Panel:
@@ -79,14 +89,32 @@ def test_the_paper_is_judged() -> None:
     assert steps.said == "shown: in iteration 2, 4"
 
 
+def of_kind(kind: type) -> Any:
+    return pytest.mark.parametrize(
+        "task", [task for task in TASKS if isinstance(task, kind)], ids=lambda task: task.name
+    )
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("task", figure3.TASKS, ids=lambda task: task.name)
+@of_kind(RankTask)
 def test_lambda_best_is_what_validation_picks(task: RankTask, data_folder: Path) -> None:
     """Of the powers of ten; at the optimum of each, to 1e-3 of P(0)."""
-    data = figure3.dataset_of(task, Bench(Settings(Path(), data_folder=data_folder)))
+    data = task.data(Bench(Settings(Path(), data_folder=data_folder)))
     train, held = np.isin(data.folds, task.train), data.folds == task.validate
     found = {}
-    for lam in figure3.GRID:
+    for lam in RANKING_GRID:
         model = RankSVC(lam=lam, max_iter=3000).fit(data.X[train], data.y[train], data.qid[train])
         found[lam] = model.score(data.X[held], data.y[held], data.qid[held])
     assert max(found, key=lambda lam: found[lam]) == task.lam
+
+
+def test_sequences_are_drawn_once_and_in_families(tmp_path: Path) -> None:
+    quick = next(task for task in figure3.QUICK if isinstance(task, FoldTask))
+    bench = Bench(Settings(tmp_path, quick=True))
+    problem, data = quick.problem(0.1, bench), quick.data(bench)
+    assert problem.n_rows == 12
+    assert problem.n_dropped == 0
+    assert [len(chosen) for chosen in drawn(data).values()] == [6, 6]
+    again = RNAFolder(lam=0.1, tol=1e-3).fit(data.X, data.y)
+    assert again.score(data.X, data.y) > 0.5
+    assert len(FOLDING_GRID) == 6
