@@ -2,7 +2,8 @@
 
 The first tier has every idea once.  A test of few cases runs whole; of one that crosses several
 parameters, so many cases are kept that every value of every parameter appears, chosen for the
-pairs of values that they bring together.  Tests marked slow are of the rest.
+pairs of values that they bring together.  Of a test marked ``compiles``, whose every case is
+another compiled loop, no more are kept than that takes.  Tests marked slow are of the rest.
 """
 
 from __future__ import annotations
@@ -11,22 +12,22 @@ from collections.abc import Iterable, Sequence
 from itertools import combinations, groupby
 from typing import Any
 
-FEW = 24
+FEW = 12
 """Cases of a test that run whole."""
 
 Case = tuple[tuple[str, Any], ...]
 """The value of each parameter."""
 
 
-def chosen(cases: Sequence[Case]) -> list[int]:
+def chosen(cases: Sequence[Case], few: int = FEW) -> list[int]:
     """The cases of a test that belong to the first tier."""
-    if len(cases) <= FEW:
+    if len(cases) <= few:
         return list(range(len(cases)))
     values = {value for case in cases for value in case}
     pairs: set[Any] = set()
     kept: list[int] = []
     left = list(range(len(cases)))
-    while left and (values or len(kept) < FEW):
+    while left and (values or len(kept) < few):
         best = max(left, key=lambda k: (_new(values, cases[k]), len(_pairs(cases[k]) - pairs)))
         kept.append(best)
         left.remove(best)
@@ -49,7 +50,8 @@ def first_tier(items: Iterable[Any]) -> set[str]:
     quick = [item for item in items if item.get_closest_marker("slow") is None]
     for _, found in groupby(quick, key=lambda item: item.nodeid.partition("[")[0]):
         same = list(found)
-        for k in chosen([_case(item) for item in same]):
+        few = FEW if same[0].get_closest_marker("compiles") is None else 1
+        for k in chosen([_case(item) for item in same], few):
             names.add(same[k].nodeid)
     return names
 

@@ -36,6 +36,7 @@ def same_certificates(one, other):
     same(one.certificate.dual, other.certificate.dual)
 
 
+@pytest.mark.compiles
 @every_layout
 @every_pairing
 @pytest.mark.parametrize("slots", [8, 2], ids=["room", "crowded"])

@@ -59,6 +59,7 @@ def same(a, b, tight=1e-12):
     np.testing.assert_allclose(a, b, rtol=tight, atol=tight)
 
 
+@pytest.mark.compiles
 @every_matrix
 @every_loss
 @pytest.mark.parametrize(("ratio", "sigma"), [(0.0, 1.0), (0.7, 1.6)])
@@ -104,6 +105,7 @@ def test_sdca_steps(name, layout, index, dtype, ratio, sigma):
         same(a, b, 1e-10)
 
 
+@pytest.mark.compiles
 @every_matrix
 @every_loss
 @pytest.mark.parametrize("free", [False, True])
@@ -128,6 +130,7 @@ def test_sdca_passes(name, layout, index, dtype, free):
         same(a, b, 1e-9)
 
 
+@pytest.mark.compiles
 @every_matrix
 @pytest.mark.parametrize("name", INTERIOR_LOSSES)
 @pytest.mark.parametrize(("held", "ratio"), [(0.0, 0.0), (0.4, 0.0), (0.4, 0.3)])
@@ -198,6 +201,7 @@ def test_screen(name, layout, index, dtype):
         same(a, b, 1e-10)
 
 
+@pytest.mark.compiles
 @every_matrix
 @every_loss
 @pytest.mark.parametrize(
@@ -403,6 +407,7 @@ def dual_table(loss, X, ratio, rng):
     return table, w, ratio * float(coef.sum())
 
 
+@pytest.mark.compiles
 @every_matrix
 @every_loss
 @pytest.mark.parametrize(
@@ -463,6 +468,7 @@ def test_a_row_at_its_optimum_does_not_move_by_rounding(backend, whole):
     assert w[0] == 1.0
 
 
+@pytest.mark.compiles
 @every_matrix
 @every_loss
 @pytest.mark.parametrize(("ratio", "sweeps"), [(0.0, 1), (0.7, 3)])

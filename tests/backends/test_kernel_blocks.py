@@ -40,6 +40,7 @@ def rows(n, seed, layout, dtype):
     return checked_rows(sp.csr_matrix(X) if layout == "csr" else X, CPU)
 
 
+@pytest.mark.compiles
 @pytest.mark.parametrize("out", DTYPES)
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("kernel", KERNELS, ids=repr)
@@ -83,6 +84,7 @@ def block(eps, ridge, dtype, seed=0):
     return Block(K, np.diag(Q).copy(), r, lower, upper, eps), point, y, Q
 
 
+@pytest.mark.compiles
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("ridge", [0.0, 0.3])
 @pytest.mark.parametrize("eps", [0.0, 0.2])

@@ -31,6 +31,7 @@ def view(index, dtype):
     return as_rows(X).view
 
 
+@pytest.mark.compiles
 @every_matrix
 @pytest.mark.parametrize("constant", [0.0, 1.5])
 def test_scores_and_combinations(index, dtype, constant):
@@ -47,6 +48,7 @@ def test_scores_and_combinations(index, dtype, constant):
         np.testing.assert_allclose(total, 1.0 + dense.T @ coef, rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.compiles
 @every_matrix
 @pytest.mark.parametrize("name", CURVES)
 @pytest.mark.parametrize(

@@ -18,13 +18,7 @@ from gapsvm.cli.layout import _cells
 from gapsvm.cli.streams import spelling
 
 PROGRAM = "import sys; from gapsvm.cli import main; main(sys.argv[1:])"
-COMMANDS = [
-    ("fit",),
-    ("stream",),
-    ("path", "--n-lams", "2"),
-    ("inspect",),
-    ("fit", "--help"),
-]
+OTHERS = [("path", "--n-lams", "2"), ("inspect",), ("fit", "--help")]
 
 
 def ended(
@@ -77,7 +71,13 @@ def model(run: Command, two_classes: Path, tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("command", "encoding"), [*((command, "ascii") for command in COMMANDS), (("fit",), "latin-1")]
+    ("command", "encoding"),
+    [
+        (("fit",), "ascii"),
+        (("fit",), "latin-1"),
+        (("stream",), "ascii"),
+        *(pytest.param(command, "ascii", marks=pytest.mark.slow) for command in OTHERS),
+    ],
 )
 def test_encodings_without_greek_letters(
     command: tuple[str, ...], encoding: str, two_classes: Path

@@ -81,6 +81,7 @@ def test_a_row_at_the_kink_takes_what_balances():
         np.testing.assert_allclose(a, [1 / 3, 1.0, 1.0], atol=1e-9)
 
 
+@pytest.mark.compiles
 @pytest.mark.parametrize("layout", LAYOUTS)
 @every_loss
 def test_the_kernel_and_its_twin(name, layout):
