@@ -90,7 +90,7 @@ from gapsvm import LinearSVC
 from gapsvm.backends.numba import minibatch, sdca, subgradient
 X = np.random.default_rng(0).normal(size=(50, 4))
 warnings.simplefilter("ignore")
-for method in ("pegasos", "minibatch(rule=aggressive, batch_size=4)", "sdca"):
+for method in ("pegasos", "minibatch(rule=aggressive, batch_size=4)", "sdca", "interior"):
     LinearSVC(method=method, max_iter=2).fit(X, np.where(X[:, 0] > 0, 1, -1))
 print(*names)
 for kernel in (subgradient.subgradient_loop, minibatch.minibatch_loop, sdca.sdca_steps):
