@@ -116,6 +116,11 @@ class KernelRows:
         self.evaluations = 0
         self._cache: RowCache | None = None
 
+    def share(self, threads: int, *, several: bool) -> None:
+        """Be computed on so many threads; ``several``: for problems that are solved in turn."""
+        self.backend = get_backend(self.backend.name, threads)
+        self.serve_several = several
+
     def part(self, index: Any, dtype: Any) -> Part:
         """Rows, by a slice or an array of numbers."""
         raise NotImplementedError

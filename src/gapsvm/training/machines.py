@@ -17,7 +17,6 @@ from typing import Any, Literal
 
 import numpy as np
 
-from gapsvm.backends import get_backend
 from gapsvm.kernels.rows import KernelRows
 from gapsvm.losses.base import Loss
 from gapsvm.problems.kernel import KernelIterate, KernelProblem
@@ -162,11 +161,10 @@ def train_machines(
     ends_at = math.inf if options.time_limit is None else time.perf_counter() + options.time_limit
     alone = len(tasks) == 1 or any(task.index is None for task in tasks)
     at_once = 1 if alone else min(options.threads, len(tasks))
-    rows.backend = get_backend(rows.backend.name, max(1, options.threads // at_once))
-
     with one_blas_thread(), deferred_interrupt() as interrupted:
         share_rows(rows, len(tasks))
-        common = rows.serve_several = alone and len(tasks) > 1
+        common = alone and len(tasks) > 1
+        rows.share(max(1, options.threads // at_once), several=common)
 
         def one(k: int) -> Machine:
             callbacks = [*options.callbacks, *watch(k)]

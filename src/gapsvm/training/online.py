@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from gapsvm.backends import get_backend
+from gapsvm.backends import Backend, get_backend
 from gapsvm.losses.base import Loss
 from gapsvm.problems.limits import check_lam, check_responses, check_square
 from gapsvm.problems.linear import Bias
@@ -160,9 +160,14 @@ class OnlineLearner:
         step_rule = STEP_RULES[name](**own) if own else name
         return cls(loss, lam, step_rule=step_rule, **{"average": "tail", **given}, **more)
 
+    @property
+    def backend(self) -> Backend:
+        """Where steps are computed; a pickle holds none."""
+        return get_backend("cpu")
+
     def _begin(self) -> Course:
         d, average = self.n_features, self.solver.average_object
-        weights = MovingWeights.at_zero(d, get_backend(), summed=average.summed)
+        weights = MovingWeights.at_zero(d, self.backend, summed=average.summed)
         return Course(weights=weights, kept=average.begin(d), R=min(1.0, 1.0 / math.sqrt(self.lam)))
 
     # -- what has been learnt ----------------------------------------------------------------------
@@ -232,14 +237,13 @@ class OnlineLearner:
         seed : int, optional
             Of a random order; by default the rows are gone through as they stand.
         """
-        backend = get_backend("cpu")
-        rows = checked_rows(X, backend)
+        rows = checked_rows(X, self.backend)
         if rows.shape[1] != self.n_features:
             raise ValueError(f"X has {rows.shape[1]} features, but {self.n_features} are expected")
         y = np.asarray(y)
         if self.n_classes is None and isinstance(self.loss.curve, FiveNumbers):
             check_responses(self.loss.curve, y, max(1.0, self.weight_seen))
-        order = None if seed is None else one_pass(rows, seed, backend)
+        order = None if seed is None else one_pass(rows, seed, self.backend)
         n = rows.shape[0]
         weight = np.broadcast_to(_ONE if weight is None else np.asarray(weight, np.float64), (n,))
         if not weight.all():
@@ -266,7 +270,7 @@ class OnlineLearner:
         n = rows.shape[0]
         sign, t = self._signs_and_targets(y)
         margins = np.empty((len(self.states), n))
-        tables = [get_backend().row_table(n) for _ in self.states]
+        tables = [self.backend.row_table(n) for _ in self.states]
         for table, s in zip(tables, sign):
             table[:, SIGNED_WEIGHT], table[:, TARGET] = s * weight, t
         for batches, longest, largest in self._stretches(rows, t):
@@ -277,7 +281,7 @@ class OnlineLearner:
                 while done < len(batches):
                     done += self._steps(state, rows, table, batches[done:], scale, radius, out)
         self._check_finite(margins)
-        self.sigma2_estimate.see(rows, weight)
+        self.sigma2_estimate.see(rows, weight, self.backend)
         self.rows_seen += n
         self.weight_seen = _running_sum(self.weight_seen, weight)
         if validate:
@@ -336,7 +340,7 @@ class OnlineLearner:
         margins: Any,
     ) -> int:
         """Some of the steps; returns how many."""
-        solver, backend, weights = self.solver, get_backend("cpu"), state.weights
+        solver, backend, weights = self.solver, self.backend, state.weights
         rule, average = solver.rule_object, solver.average_object
         guesses_R = isinstance(rule, OptimisticRule)
         if guesses_R:
@@ -415,10 +419,10 @@ class TopEigenvalue:
     def grow(self, more: int) -> None:
         self.direction, self.product = _longer(self.direction, more), _longer(self.product, more)
 
-    def see(self, rows: Rows, weight: Any) -> None:
-        backend, n, first = get_backend("cpu"), rows.shape[0], 0
+    def see(self, rows: Rows, weight: Any, backend: Backend) -> None:
+        n, first = rows.shape[0], 0
         if not self.direction.any():
-            self._begin(rows)
+            self._begin(rows, backend)
         while first < n:
             last = min(n, first + self.window - self.rows)
             part = slice(first, last)
@@ -429,13 +433,13 @@ class TopEigenvalue:
             if self.rows == self.window:
                 self._turn()
 
-    def _begin(self, rows: Rows) -> None:
+    def _begin(self, rows: Rows, backend: Backend) -> None:
         """The direction of the first row that is not zero."""
         found = np.flatnonzero(rows.sq_norms)
         if found.size:
             i = int(found[0])
             one = _part(rows.view, slice(i, i + 1))
-            get_backend("cpu").combination(one, _ONE / math.sqrt(rows.sq_norms[i]), self.direction)
+            backend.combination(one, _ONE / math.sqrt(rows.sq_norms[i]), self.direction)
 
     def _turn(self) -> None:
         self.last = float(self.direction @ self.product) / self.mass
