@@ -23,6 +23,7 @@ _HOME = {
     "RNAFolder": "gapsvm.estimators.folding",
     "Sequences": "gapsvm.rows.tokens",
     "svm_path": "gapsvm.training.path",
+    "kernel_path": "gapsvm.training.kernel_path",
     "save_model": "gapsvm.estimators.files",
     "load_model": "gapsvm.estimators.files",
     "read_svmlight": "gapsvm.io.svmlight",

@@ -81,6 +81,7 @@ from gapsvm.solvers.working_set.lasvm import LASVM as LASVM
 from gapsvm.solvers.working_set.newton import KernelNewton as KernelNewton
 from gapsvm.solvers.working_set.smo import SMO as SMO
 from gapsvm.solvers.working_set.solver import WorkingSet as WorkingSet
+from gapsvm.training.kernel_path import kernel_path as kernel_path
 from gapsvm.training.methods import METHODS as METHODS
 from gapsvm.training.path import svm_path as svm_path
 from gapsvm.training.solve import solve as solve

@@ -179,3 +179,41 @@ def test_what_makes_no_sense_is_said(
     write_svmlight(tmp_path / "data", X, LABELS["two"])
     monkeypatch.setattr("gapsvm.cli.fit.say", lambda *arguments, **options: None)
     assert sentence in str(fails("fit", tmp_path / "data", *options.split()))
+
+
+def test_a_path_over_c(run: Command, tmp_path: Path) -> None:
+    """The same models as one by one, with the error on further rows; responses as well."""
+    write_svmlight(tmp_path / "data", X, LABELS["two"])
+    options = ("--kernel", KERNEL, "--C", "0.1", "--C", "10", "--test", tmp_path / "data")
+    said = run("path", tmp_path / "data", *options, "--json")
+    assert said.code == 0
+    for C, point in zip((0.1, 10.0), json.loads(said.out)["points"]):
+        own = SVC(gamma=0.2, C=C).fit(X, LABELS["two"])
+        assert point["C"] == pytest.approx(C)
+        assert point["primal"] == pytest.approx(own.primal_objective_, rel=1e-9)
+        assert point["test_error"] == pytest.approx(1 - own.score(X, LABELS["two"]))
+        assert point["support_vectors"] == len(own.support_)
+    header, *lines = run("path", tmp_path / "data", *options).out.splitlines()
+    assert "support_vectors" in header
+    assert len(lines) == 2
+    write_svmlight(tmp_path / "responses", X, LABELS["responses"])
+    tube = ("--loss", "epsilon_insensitive", "--n-lams", 3, "--kernel", "rbf")
+    found = run("path", tmp_path / "responses", *tube, "--test", tmp_path / "responses", "--json")
+    assert len(json.loads(found.out)["points"]) == 3
+    assert json.loads(found.out)["points"][0]["test_mse"] > 0
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ("--C 1", "--C goes with --kernel"),
+        ("--kernel rbf --C 1 --lam 1", "--lam and --C say the same"),
+        ("--kernel rbf --C 1 --n-lams 3", "--n-lams is for λ that no --lam or --C names"),
+        ("--kernel rbff", "did you mean 'rbf'"),
+    ],
+)
+def test_paths_that_make_no_sense(
+    options: str, sentence: str, fails: Command, tmp_path: Path
+) -> None:
+    write_svmlight(tmp_path / "data", X, LABELS["two"])
+    assert sentence in str(fails("path", tmp_path / "data", *options.split()))

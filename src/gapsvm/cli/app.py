@@ -315,10 +315,20 @@ def path(
         list[float] | None,
         typer.Option(callback=positive, help="A λ; give the option as often as you like."),
     ] = None,
+    C: Annotated[
+        list[float] | None,
+        typer.Option(
+            "--C", callback=positive, help="With --kernel, in place of --lam: as often as you like."
+        ),
+    ] = None,
     n_lams: Annotated[
         int, typer.Option(min=1, metavar="N", help="How many λ, evenly spread, if none is given.")
     ] = 10,
     loss: LossOption = "hinge",
+    kernel: Annotated[
+        str | None,
+        typer.Option(metavar="SPEC", help="Kernel machines, as with fit --kernel."),
+    ] = None,
     gap: Annotated[
         float,
         typer.Option(callback=not_negative, help="Certified gap at every λ, relative to P(0)."),
@@ -335,11 +345,25 @@ def path(
 ) -> None:
     """Train two classes, or a regression, at many λ: each starts from the one before."""
     refuse_idle(context)
-    from gapsvm.cli.path import run_path
+    from gapsvm.cli.path import PathRequest, run_path
 
-    lams = lam or None
     certified = run_path(
-        data, lams, n_lams, loss, gap, intercept, test, threads, label, header, not no_verify, json
+        PathRequest(
+            data=data,
+            lams=lam or None,
+            C=C or None,
+            n_lams=n_lams,
+            loss=loss,
+            kernel=kernel,
+            gap=gap,
+            intercept=intercept,
+            test=test,
+            threads=threads,
+            label=label,
+            header=header,
+            verify=not no_verify,
+            as_json=json,
+        )
     )
     raise typer.Exit(0 if certified else 2)
 

@@ -73,7 +73,10 @@ def _predict(values: Given) -> Idle:
 
 
 def _path(values: Given) -> Idle:
-    yield "n_lams", not values["lam"], "is for λ that no --lam names"
+    yield "C", values["kernel"] is not None, "goes with --kernel; linear models take --lam"
+    yield "lam", not values["C"], "and --C say the same: λ = 1/(C · sum of weights)"
+    named = values["lam"] or values["C"]
+    yield "n_lams", not named, "is for λ that no --lam or --C names"
 
 
 def _data(values: Given) -> Idle:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -50,6 +50,10 @@ class KernelTask:
     def target(self, k: int) -> Any:
         """What the rows are to say in problem k."""
         return self.tasks[k].y
+
+    def at(self, lam: float) -> KernelTask:
+        """The same with another λ, over the same rows of K."""
+        return replace(self, objective=replace(self.objective, lam=float(lam)))
 
     def problem(self, k: int) -> KernelProblem:
         """Problem k."""
