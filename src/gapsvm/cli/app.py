@@ -29,7 +29,7 @@ from gapsvm.cli.options import (
     not_negative,
     positive,
 )
-from gapsvm.cli.tasks import TASKS, Chain, Joint, Rank
+from gapsvm.cli.tasks import TASKS, Chain, Fold, Joint, Rank
 from gapsvm.system.cores import at_most_cores
 
 app = typer.Typer(
@@ -69,8 +69,8 @@ def fit(
         str,
         typer.Option(
             metavar="SPEC",
-            help="auto (classes or numbers, by the loss), joint, rank or 'chain(template=FILE)'; "
-            "see gapsvm tasks.",
+            help="auto (classes or numbers, by the loss), joint, rank, 'chain(template=FILE)' or "
+            "fold; see gapsvm tasks.",
         ),
     ] = "auto",
     kernel: Annotated[
@@ -189,6 +189,10 @@ def fit(
         from gapsvm.cli.chains import run_chain_fit
 
         raise typer.Exit(run_chain_fit(request))
+    if isinstance(chosen, Fold):
+        from gapsvm.cli.folding import run_folding_fit
+
+        raise typer.Exit(run_folding_fit(request, chosen))
     if isinstance(chosen, Rank):
         from gapsvm.cli.rank import run_rank
 

@@ -10,22 +10,19 @@ import numpy as np
 
 from gapsvm.backends import get_backend
 from gapsvm.cli.files import followed, write_text
-from gapsvm.cli.fit import BUDGET_ENDED, CERTIFIED, FitRequest, check_files, weights_of
-from gapsvm.cli.output import print_data, print_json, require_output, say, show_facts
+from gapsvm.cli.fit import BUDGET_ENDED, CERTIFIED, FitRequest, weights_of
+from gapsvm.cli.output import print_data, print_json, say
 from gapsvm.cli.saved import One, trained, write_trace
-from gapsvm.cli.tables import certificate_table
+from gapsvm.cli.structured import check_request, lam_for, tell
 from gapsvm.io.conll import Sentence, Template, read_conll, split_labels
 from gapsvm.losses.chunks import chunk_f1
 from gapsvm.models.base import ModelFormatError
 from gapsvm.models.chain import ChainModel, read_chain, write_chain
-from gapsvm.problems.limits import lam_of
 from gapsvm.problems.structured.base import checked_example_weights
 from gapsvm.problems.structured.chain import ChainProblem
 from gapsvm.problems.structured.likelihood import ChainLikelihood
 from gapsvm.rows.tokens import TokenEncoder, encoded_labels
 from gapsvm.training.checkpoint import fingerprint
-from gapsvm.training.plan import check_name
-from gapsvm.training.train import Fit
 
 _PROBLEMS: dict[str, Any] = {"hinge": ChainProblem, "logistic": ChainLikelihood}
 
@@ -54,8 +51,7 @@ def run_chain_fit(request: FitRequest) -> int:
         error=request.as_json,
     )
     weight = checked_example_weights(weights_of(request, len(tokens), "sequences"), len(tokens))
-    C = 1.0 if request.C is None else request.C
-    lam = request.lam if request.lam is not None else lam_of(C, float(weight.sum()))
+    lam = lam_for(request, float(weight.sum()))
     problem = _PROBLEMS[request.loss](
         *(rows, starts, labels, len(classes), lam), sample_weight=weight
     )
@@ -72,45 +68,15 @@ def run_chain_fit(request: FitRequest) -> int:
         )
         write_chain(followed(request.model), model)
     write_trace(request.trace, [fit])
-    _tell(request, fit, lam, (read_seconds, seconds))
+    tell(request, fit, lam, (read_seconds, seconds))
     return CERTIFIED if result.converged else BUDGET_ENDED
 
 
 def _check(request: FitRequest) -> None:
-    """What is asked for goes together, what is read is there and what is written can be."""
-    check_name(request.method)
-    if request.lam is not None and request.C is not None:
-        raise ValueError("give --lam or --C, not both: λ = 1/(C · number of sequences)")
     if request.loss not in _PROBLEMS:
         names = ", ".join(_PROBLEMS)
         raise ValueError(f"--task chain has the losses {names}, not {request.loss}")
-    if request.as_json or request.model is None:
-        require_output("--model FILE keeps the model, without --json")
-    check_files(request)
-
-
-def _tell(request: FitRequest, fit: Fit, lam: float, seconds: tuple[float, float]) -> None:
-    if not request.as_json:
-        show_facts(certificate_table(fit, seconds[1]))
-        if request.model is not None:
-            say(f"model: {request.model}")
-        return
-    result = fit.result
-    print_json(
-        {
-            "converged": result.converged,
-            "status": result.status.name,
-            "gap": result.gap,
-            "primal": result.certificate.primal,
-            "dual": result.certificate.dual,
-            "method": fit.method,
-            "passes": result.passes,
-            "lam": lam,
-            "read_seconds": seconds[0],
-            "fit_seconds": seconds[1],
-            "model": None if request.model is None else str(request.model),
-        }
-    )
+    check_request(request)
 
 
 # -- prediction ------------------------------------------------------------------------------------

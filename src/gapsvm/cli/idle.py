@@ -12,7 +12,7 @@ from typing import Any
 
 import typer
 
-from gapsvm.cli.tasks import TASKS, Chain, Rank, Separate
+from gapsvm.cli.tasks import TASKS, Chain, Fold, Rank, Separate
 
 Given = Mapping[str, Any]
 Idle = Iterator[tuple[str, bool, str]]
@@ -24,7 +24,7 @@ _OF_CHAINS = (
     *("threads", "time_limit", "max_passes", "json", "weights", "trace"),
     *("checkpoint", "checkpoint_every", "resume"),
 )
-"""What ``gapsvm fit --task chain`` takes."""
+"""What ``gapsvm fit --task chain`` takes; folding takes all of it but the loss."""
 _NAMES = {"list_all": "list"}
 
 
@@ -49,10 +49,12 @@ def _fit(values: Given) -> Idle:
     data, task = Path(values["data"]), TASKS.make(values["task"])
     balanced = "balanced" in (values["weights"] or ())
     yield "checkpoint_every", values["checkpoint"] is not None, "needs --checkpoint"
-    if isinstance(task, Chain):
+    if isinstance(task, Chain | Fold):
+        known = "chain" if isinstance(task, Chain) else "fold"
         for name in values:
-            yield name, name in _OF_CHAINS, "does not go with --task chain"
-        yield "weights", not balanced, "balanced does not go with --task chain"
+            goes = name in _OF_CHAINS and not (name == "loss" and known == "fold")
+            yield name, goes, f"does not go with --task {known}"
+        yield "weights", not balanced, f"balanced does not go with --task {known}"
         return
     yield "kernel", isinstance(task, Separate), f"is not for --task {values['task']}"
     ranks = isinstance(task, Rank)

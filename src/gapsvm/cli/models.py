@@ -31,19 +31,22 @@ def is_model(path: Path) -> bool:
 
 def run_inspect_model(path: Path, as_json: bool) -> None:
     """The facts of a model, as a table or as JSON."""
-    facts = _chain_facts(path) if labels_sequences(path) else model_facts(read_any_model(path))
+    known = {"chain": _chain_facts, "folding": _folding_facts}.get(sequence_model(path))
+    facts = model_facts(read_any_model(path)) if known is None else known(path)
     if as_json:
         print_json(facts)
         return
     show_facts([[name.replace("_", " "), _shown(value)] for name, value in facts.items()])
 
 
-def labels_sequences(path: Path) -> bool:
-    """Whether a file says that it holds a model of sequences."""
+def sequence_model(path: Path) -> str:
+    """Which model of sequences a file says it holds, "chain" or "folding"; nothing for others."""
     try:
-        return read_metadata(path).get("format") == "gapsvm chain model"
+        found = read_metadata(path).get("format", "")
     except TensorFileError:
-        return False
+        return ""
+    kinds = {"gapsvm chain model": "chain", "gapsvm folding model": "folding"}
+    return kinds.get(found, "")
 
 
 def _chain_facts(path: Path) -> dict[str, Any]:
@@ -59,9 +62,20 @@ def _chain_facts(path: Path) -> dict[str, Any]:
         "loss": model.loss,
         "lam": model.lam,
     }
-    if math.isfinite(model.gap):
-        facts |= {"primal": model.primal, "dual": model.dual, "gap": model.gap}
-    return facts
+    return {**facts, **_certificate(model)}
+
+
+def _folding_facts(path: Path) -> dict[str, Any]:
+    from gapsvm.models.folding import read_folding
+
+    model = read_folding(path)
+    return {"model": "folding", "features": model.w.size, "lam": model.lam, **_certificate(model)}
+
+
+def _certificate(model: Any) -> dict[str, float]:
+    if not math.isfinite(model.gap):
+        return {}
+    return {"primal": model.primal, "dual": model.dual, "gap": model.gap}
 
 
 def model_facts(model: Any) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from gapsvm.cli.files import check_header, check_target, check_verify, label_column
-from gapsvm.cli.models import labels_sequences
+from gapsvm.cli.models import sequence_model
 from gapsvm.cli.output import note, require_output
 from gapsvm.cli.predictions import hand_out, shown_label
 from gapsvm.io.files import load_data
@@ -43,10 +43,11 @@ def run_predict(
     if output is None or as_json:
         require_output("--output FILE writes it, without --json")
     check_target(output, "--output", stream=True)
-    if labels_sequences(model_path):
+    kind = sequence_model(model_path)
+    if kind:
         if scores or column is not None or no_label or at is not None:
-            raise ValueError(f"{model_path} labels sequences: no {_NOT_OF_SEQUENCES}")
-        _predict_sequences(model_path, data, output, as_json, threads)
+            raise ValueError(f"{model_path} is for sequences: no {_NOT_OF_SEQUENCES}")
+        _predict_sequences(kind, model_path, data, output, as_json, threads)
         return
     model = read_any_model(model_path)
     if model.loss in RANKING_LOSSES:
@@ -96,10 +97,11 @@ def _wider(X: Any, width: int) -> Any:
 _NOT_OF_SEQUENCES = "--scores, --label, --no-label or --at"
 
 
-def _predict_sequences(*request: Any) -> None:
+def _predict_sequences(kind: str, *request: Any) -> None:
     from gapsvm.cli.chains import run_chain_predict  # Numba, and much else
+    from gapsvm.cli.folding import run_folding_predict
 
-    run_chain_predict(*request)
+    (run_chain_predict if kind == "chain" else run_folding_predict)(*request)
 
 
 def _comparable(y: Any, classes: Any, data: Path) -> Any:

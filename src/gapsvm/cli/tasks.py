@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from gapsvm.registry import Registry
 
@@ -39,6 +40,26 @@ class Chain(Task):
     template: str
 
 
+@dataclass(frozen=True)
+class Fold(Task):
+    """RNA sequences, by their structures.
+
+    Parameters
+    ----------
+    wrong_pair, missed_pair : float
+        What a pair that the truth has not, and one that it has alone, add to the loss.
+    per_base : bool
+        Losses count in inverse proportion to the length of the sequence.
+    lonely_pairs : "drop" or "keep"
+        Whether pairs that are stacked on no other are left out.
+    """
+
+    wrong_pair: float = 0.1
+    missed_pair: float = 1.0
+    per_base: bool = True
+    lonely_pairs: Literal["drop", "keep"] = "drop"
+
+
 TASKS: Registry[Task] = Registry("task")
 TASKS.add("auto", Separate, "classes or numbers, by the loss")
 TASKS.add("joint", Joint, "one problem over all classes, not one a class")
@@ -48,4 +69,10 @@ TASKS.add(
     Chain,
     "sequences in a CoNLL file, a token a line, its label last, by --loss hinge or logistic; "
     "template: a file that makes features of columns, in CRF++'s notation",
+)
+TASKS.add(
+    "fold",
+    Fold,
+    "RNA: FASTA with lines of dots and brackets, or CSV with columns sequence and dot_bracket; "
+    "wrong_pair, missed_pair, per_base, lonely_pairs: what the loss counts",
 )
