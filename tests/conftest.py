@@ -8,6 +8,10 @@ from pathlib import Path
 import pytest
 from tiers import first_tier
 
+from gapsvm.backends import renting
+
+renting.settle()  # what computes must not depend on which tests ran before
+
 
 @pytest.fixture(scope="session")
 def data_folder() -> Path:

@@ -25,8 +25,8 @@ def wide(loss="hinge", lam=1e-3):
 @pytest.mark.parametrize(
     ("method", "loss", "first"),
     [
-        ("auto", "hinge", "interior"),
-        ("auto", "logistic", "interior"),
+        ("auto", "hinge", "exact"),
+        ("auto", "logistic", "exact"),
         ("sdca", "hinge", "sdca"),
         ("interior", "hinge", "interior"),
         ("pegasos", "hinge", "pegasos"),
@@ -36,8 +36,8 @@ def wide(loss="hinge", lam=1e-3):
 )
 def test_plans_of_small_problems(method, loss, first):
     stages = plan(problem(loss), method, FORESEEN)
-    assert stages[0].method == first
-    assert len(stages) == 1
+    later = ["interior"] if method == "auto" else []  # where rounding ends the first too early
+    assert [stage.method for stage in stages] == [first, *later]
 
 
 @pytest.mark.parametrize("loss", ["hinge", "logistic"])

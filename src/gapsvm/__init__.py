@@ -56,6 +56,7 @@ _HOME = {
     "KernelNewton": "gapsvm.solvers.working_set.newton",
     "read_libsvm": "gapsvm.models.libsvm",
     "write_libsvm": "gapsvm.models.libsvm",
+    "Exact": "gapsvm.solvers.newton.exact",
     "InteriorPoint": "gapsvm.solvers.newton.interior",
     "Newton": "gapsvm.solvers.newton.newton",
     "Pegasos": "gapsvm.solvers.subgradient.solver",

@@ -24,6 +24,7 @@ from gapsvm import (
     Bundle,
     ChainLikelihood,
     ChainProblem,
+    Exact,
     FrankWolfe,
     InteriorPoint,
     LinearProblem,
@@ -55,8 +56,15 @@ Y = np.where(DENSE @ RNG.normal(size=D) + 4 * RNG.normal(size=N) > 0, 1.0, -1.0)
 ROWS = {"dense": DENSE, "csr": sp.csr_matrix(DENSE)}
 
 
-def solved(X: Any, solver: Any, bias: str = "none", passes: float = 4, lam: float = 1e-3) -> None:
-    problem = LinearProblem(X, Y, get_loss("hinge"), lam, bias=bias)
+def solved(
+    X: Any,
+    solver: Any,
+    bias: str = "none",
+    passes: float = 4,
+    lam: float = 1e-3,
+    loss: str = "hinge",
+) -> None:
+    problem = LinearProblem(X, Y, get_loss(loss), lam, bias=bias)
     solve(problem, solver, gap=0.0, max_passes=passes)
 
 
@@ -128,6 +136,8 @@ JOBS = {
     "streams": lambda X: solved(X, SDCA(streams=2)),
     "minibatch": lambda X: solved(X, MiniBatchSDCA("aggressive", 8), passes=8),
     "exact": lambda X: solved(X, MiniBatchSDCA("exact", 8)),
+    "small": lambda X: solved(X, Exact(compiled=True), "free"),
+    "small and smooth": lambda X: solved(X, Exact(compiled=True), loss="logistic"),
     "interior": lambda X: solved(X, InteriorPoint(), passes=6),
     "short rows": lambda X: solved(sp.csr_matrix(DENSE * (DENSE > 1)), InteriorPoint(), passes=6),
     "proximal": lambda X: solved(X, Subgradient(8, step_rule="proximal", sampler="multisets")),

@@ -266,11 +266,11 @@ def test_warm_start_is_never_wrong(change):
 
 
 def test_the_choice_of_method_is_visible():
-    assert LinearSVC().fit(X, LABELS).method_ == "interior"
-    assert LinearSVC(loss="logistic").fit(X, LABELS).method_ == "interior"
+    assert LinearSVC().fit(X, LABELS).method_ == "exact"
+    assert LinearSVC(loss="logistic").fit(X, LABELS).method_ == "exact"
     assert LinearSVC(loss="logistic", method="sdca").fit(X, LABELS).method_ == "sdca"
     assert LinearSVC(method="pegasos", tol=0.5).fit(X, LABELS).method_ == "pegasos"
-    assert LinearSVC().fit(X, np.arange(70) % 3).method_ == ["interior"] * 3
+    assert LinearSVC().fit(X, np.arange(70) % 3).method_ == ["exact"] * 3
 
 
 def test_small_problems_are_solved_exactly():

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from problems import problem
 
-from gapsvm import SDCA, InteriorPoint, Pegasos, Status, solve
+from gapsvm import SDCA, Exact, InteriorPoint, Pegasos, Status, solve
 from gapsvm.backends import get_backend
 from gapsvm.problems.certificate import Certificate
 from gapsvm.solvers.loop import deferred_interrupt
@@ -277,6 +277,7 @@ def test_other_threads_leave_signals_alone(harmless_sigint):
 SOLVERS = {
     "sdca": SDCA(),
     "sdca without shrinking": SDCA(shrinking=False),
+    "exact": Exact(),
     "interior": InteriorPoint(),
     "pegasos": Pegasos(),
     "pegasos, batches": Pegasos(batch_size=3, projection=True),

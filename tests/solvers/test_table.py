@@ -26,6 +26,7 @@ from gapsvm import (
     SDCA,
     AcceleratedSDCA,
     Bundle,
+    Exact,
     InteriorPoint,
     LinearProblem,
     MiniBatchSDCA,
@@ -47,6 +48,8 @@ SOLVERS = {
     "aggressive batches": (MiniBatchSDCA("aggressive", 6), 1e-4, 20000),
     "aggressive, tail": (MiniBatchSDCA("aggressive", 4, average="tail"), 1e-3, 20000),
     "exact blocks": (MiniBatchSDCA("exact", 8), 1e-6, 20000),
+    "exact": (Exact(compiled=True), 1e-13, 100),
+    "exact, NumPy": (Exact(compiled=False), 1e-13, 100),
     "interior": (InteriorPoint(), 1e-11, 100),
     "newton": (Newton(), 1e-11, 100),
     "bundle": (Bundle(), 1e-5, 4000),
@@ -117,7 +120,7 @@ def test_certified_optimum(solver, loss, layout, dtype, bias):
     assert found.alpha.max() <= curve.hi
     best = optimum(loss, layout, dtype, bias)
     assert -1e-6 * scale <= result.certificate.primal - best <= result.gap + 1e-6 * scale
-    if solver in ("sdca", "interior", "newton"):
+    if solver in ("sdca", "exact", "exact, NumPy", "interior", "newton"):
         w = np.asarray(p.rows.to_scipy().T @ (p.scale * p.sign * found.alpha)).ravel()
         np.testing.assert_allclose(found.w, w, atol=2e-3)
         assert p.kkt_residual(found) <= 0.02
@@ -144,7 +147,7 @@ def test_weights_are_repetitions(solver, loss, bias):
     assert abs(a.certificate.primal - b.certificate.primal) <= gap
     moved = objective(repeated, a.solution.w, a.solution.bias)  # one model, two readings
     assert moved == pytest.approx(a.certificate.primal, rel=1e-11)
-    if solver in ("sdca", "interior", "newton"):  # λ/2‖w − w*‖² ≤ gap
+    if solver in ("sdca", "exact", "exact, NumPy", "interior", "newton"):  # λ/2‖w − w*‖² ≤ gap
         reach = 2 * np.sqrt(2 * gap / LAM)
         np.testing.assert_allclose(a.solution.w, b.solution.w, atol=reach)
 
@@ -219,5 +222,5 @@ def test_odd_shapes_have_a_defined_answer(solver, loss, shape, bias):
     )
     assert np.isfinite([result.certificate.primal, result.gap, *result.solution.w]).all()
     assert result.gap >= -1e-12 * (1 + p.primal_at_zero)
-    if solver in ("sdca", "interior", "newton"):
+    if solver in ("sdca", "exact", "exact, NumPy", "interior", "newton"):
         assert result.converged, (result.status, result.gap)

@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from types import ModuleType
 from typing import Any
 
@@ -27,9 +27,14 @@ class Backend:
     """Functions by name; one that a backend lacks becomes a sentence."""
 
     name: str
-    module: ModuleType
+    path: str
+    """Of the module that has them; it is imported when the first one is asked for."""
     threads: int = 1
     """Parts that are at work at once; as many threads, where there are as many cores."""
+
+    @cached_property
+    def module(self) -> ModuleType:
+        return importlib.import_module(self.path)
 
     def map(self, function: Callable[[Any], Any], parts: Sequence[Any]) -> list[Any]:
         """``function`` of every part, in order, on all threads: what it calls holds no lock."""
@@ -45,7 +50,7 @@ class Backend:
         except AttributeError:
             raise NotImplementedError(
                 f"backend {self.name!r} has no {function}; "
-                f"add it to {self.module.__name__} or use another of {', '.join(_MODULES)}"
+                f"add it to {self.path} or use another of {', '.join(_MODULES)}"
             ) from None
 
 
@@ -56,9 +61,9 @@ def _pool(threads: int, process: int) -> ThreadPoolExecutor:
 
 
 def get_backend(name: str | Backend = "cpu", threads: int = 1) -> Backend:
-    """The backend of that name; its module is imported on first use."""
+    """The backend of that name."""
     if isinstance(name, Backend):
         return name
     if name not in _MODULES:
         raise ValueError(f"unknown backend {name!r}; choose one of {', '.join(_MODULES)}")
-    return Backend(name, importlib.import_module(_MODULES[name]), threads)
+    return Backend(name, _MODULES[name], threads)

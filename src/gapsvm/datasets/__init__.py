@@ -26,14 +26,17 @@ from dataclasses import replace
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from scipy.sparse import csr_matrix
 
 from gapsvm.datasets.catalogue import EMBEDDED, SETS, SHA256
 from gapsvm.datasets.dataset import DataFile, Dataset, NamedSet
 from gapsvm.datasets.readers import read_svmlight_files
+from gapsvm.system.lazy import sparse
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
 
 Split = Literal["train", "test", "all"]
 Scale = Literal["raw", "max", "unit"]
@@ -215,12 +218,14 @@ def _check_rows(dataset: Dataset, chosen: NamedSet) -> None:
 def _scaled(dataset: Dataset, scale: str) -> csr_matrix:
     """The rows divided by the largest row norm ("max") or each by its own ("unit")."""
     X = dataset.X
-    if not isinstance(X, csr_matrix):
+    if not isinstance(X, sparse.csr_matrix):
         raise ValueError(f"{dataset.name} has no sparse rows to scale; use scale='raw'")
-    squares = csr_matrix((np.square(X.data, dtype=np.float64), X.indices, X.indptr), shape=X.shape)
+    squares = sparse.csr_matrix(
+        (np.square(X.data, dtype=np.float64), X.indices, X.indptr), shape=X.shape
+    )
     norms = np.sqrt(np.asarray(squares.sum(axis=1)).ravel())
     if scale == "max":
         norms[:] = norms.max()
     norms[norms == 0] = 1.0
     data = (X.data / np.repeat(norms, np.diff(X.indptr))).astype(X.dtype, copy=False)
-    return csr_matrix((data, X.indices, X.indptr), shape=X.shape)
+    return sparse.csr_matrix((data, X.indices, X.indptr), shape=X.shape)

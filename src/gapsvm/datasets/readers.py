@@ -7,13 +7,16 @@ import csv
 import gzip
 import io
 import lzma
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.sparse import csr_matrix, vstack
 
 from gapsvm.datasets.dataset import Dataset, NamedSet
 from gapsvm.io.svmlight import read_svmlight
+from gapsvm.system.lazy import sparse
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
 
 
 def read_svmlight_files(chosen: NamedSet, contents: list[Any], dtype: Any) -> Dataset:
@@ -21,7 +24,7 @@ def read_svmlight_files(chosen: NamedSet, contents: list[Any], dtype: Any) -> Da
         read_svmlight(content, n_features=chosen.n_features, dtype=dtype, zero_based=False)
         for content in contents
     ]
-    X = vstack([part.X for part in parts], format="csr") if len(parts) > 1 else parts[0].X
+    X = sparse.vstack([part.X for part in parts], format="csr") if len(parts) > 1 else parts[0].X
     return Dataset(chosen.folder, X, np.concatenate([part.y for part in parts]))
 
 
@@ -35,7 +38,7 @@ def read_ranking(chosen: NamedSet, contents: list[Any], dtype: Any) -> Dataset:
     ]
     return Dataset(
         chosen.folder,
-        vstack([part.X for part in parts], format="csr"),
+        sparse.vstack([part.X for part in parts], format="csr"),
         np.concatenate([part.y for part in parts]),
         qid=np.concatenate([part.qid for part in parts]),
         folds=np.repeat(np.arange(1, len(parts) + 1), [len(part.y) for part in parts]),
@@ -75,7 +78,7 @@ def _sparse(table: np.ndarray, dtype: Any) -> csr_matrix:
     indptr = np.zeros(len(table) + 1, dtype=np.int32)
     np.cumsum(np.count_nonzero(table, axis=1), out=indptr[1:])
     data = table.ravel()[positions].astype(dtype)
-    return csr_matrix((data, indices, indptr), shape=table.shape)
+    return sparse.csr_matrix((data, indices, indptr), shape=table.shape)
 
 
 def read_ocr(chosen: NamedSet, contents: list[Any], dtype: Any) -> Dataset:

@@ -18,10 +18,9 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
-from scipy.sparse import csr_matrix
 
 from gapsvm.io.svmlight import Block, Source, SvmlightError, SvmlightReader
 from gapsvm.system.atomic import NewFile, about, check_can_write, claimed, temporary_neighbour
@@ -34,7 +33,11 @@ from gapsvm.system.checksums import (
     confirm,
     count_chunks,
 )
+from gapsvm.system.lazy import sparse
 from gapsvm.system.regular import open_regular
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
 
 FORMAT = "gapsvm folder"
 VERSION = 2
@@ -182,7 +185,7 @@ def open_folder(folder: str | os.PathLike[str], *, verify: bool = True) -> Folde
         raise FolderError(f"{folder}: indices are {indices.dtype}, but indptr is {indptr.dtype}")
     if indptr[0] != 0 or indptr[-1] != data.size:
         raise FolderError(f"{folder}: indptr must go from 0 to {data.size}, the number of values")
-    X = csr_matrix((n_rows, n_features), dtype=data.dtype)
+    X = sparse.csr_matrix((n_rows, n_features), dtype=data.dtype)
     # Handed to the constructor, int64 indices would be read through, and perhaps copied as int32.
     X.data, X.indices, X.indptr = data, indices, indptr
     X.has_sorted_indices = X.has_canonical_format = True

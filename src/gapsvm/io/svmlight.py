@@ -17,11 +17,12 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
-from typing import IO, Any, Literal, NamedTuple
+from typing import IO, TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
-from scipy.sparse import csr_matrix
 
+from gapsvm.backends.reference.text import parse_plain_rows
+from gapsvm.backends.renting import is_due, rented
 from gapsvm.io.compressed import (
     LONG_LINE,
     LONGEST_MAGIC,
@@ -32,10 +33,17 @@ from gapsvm.io.compressed import (
     is_compressed,
 )
 from gapsvm.system.cores import at_most_cores
+from gapsvm.system.lazy import sparse
+from gapsvm.types import text as text_codes
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
 
 Source = str | os.PathLike[str] | bytes | bytearray | memoryview
 
 _CHUNK_BYTES = 1 << 20  # with its rows it stays in the processor's cache
+_PLAIN = 8e-8
+"""Seconds a byte, where NumPy parses."""
 _LAST_INT32 = np.iinfo(np.int32).max
 _LAST_INT64 = np.iinfo(np.int64).max
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -225,14 +233,12 @@ class SvmlightReader:
 
     def _block(self, text: np.ndarray, scratch: _Scratch, outcome: _Outcome) -> Block:
         """What was parsed, or the error; everything before this chunk was in order."""
-        from gapsvm.backends.numba import text as kernels
-
         is_int32 = scratch.indices.dtype == np.int32
-        if outcome.code == kernels.ABOVE_LIMIT and is_int32 and self.rules.limit > _LAST_INT32:
+        if outcome.code == text_codes.ABOVE_LIMIT and is_int32 and self.rules.limit > _LAST_INT32:
             self._index_dtype = np.dtype(np.int64)  # int32 was all that was in the way
             scratch.indices = np.empty(0, dtype=np.int64)
             outcome = self._parse(text, scratch)
-        if outcome.code != kernels.DONE:
+        if outcome.code != text_codes.DONE:
             token = _token(text, outcome.position)
             message = _explain(outcome.code, token, self.rules, self.dtype)
             raise _Problem(message, outcome.n_lines)
@@ -244,24 +250,41 @@ class SvmlightReader:
         return scratch.block(outcome.n_rows, outcome.n_values, self._index_dtype)
 
     def _parse(self, text: np.ndarray, scratch: _Scratch) -> _Outcome:
+        rules = self.rules
+        limit = min(rules.limit, int(np.iinfo(scratch.indices.dtype).max) + 1)
+        if not rules.qid_required and not is_due("text", "parse_rows", _PLAIN * len(text)):
+            with rented():
+                plain = parse_plain_rows(text, rules.offset, rules.lowest, limit, self.dtype)
+            if plain is not None:
+                return self._taken(text, scratch, plain)
         from gapsvm.backends.numba import text as kernels
 
-        rules = self.rules
         scratch.reserve(*kernels.count(text))
-        limit = min(rules.limit, int(np.iinfo(scratch.indices.dtype).max) + 1)
         *outcome, n_undecided = kernels.parse_rows(
             text, rules.offset, rules.lowest, limit, rules.qid_required, *scratch.arrays()
         )
         for start, end, slot, line in scratch.undecided[:n_undecided].tolist():
             number = float(text[start:end].tobytes())
-            column, row, code = (scratch.values, slot, kernels.VALUE)
+            column, row, code = (scratch.values, slot, text_codes.VALUE)
             if slot < 0:
-                column, row, code = (scratch.labels, -1 - slot, kernels.LABEL)
+                column, row, code = (scratch.labels, -1 - slot, text_codes.LABEL)
             with np.errstate(over="ignore"):
                 column[row] = number
             if np.isinf(column[row]):
                 return _Outcome(code, start, line, 0, 0, -1, False)
         return _Outcome(*outcome)
+
+    def _taken(self, text: np.ndarray, scratch: _Scratch, plain: Any) -> _Outcome:
+        """Rows that NumPy has parsed, where the compiled parser would have put them."""
+        labels, _, _, indices, values = plain
+        scratch.reserve(labels.size, values.size)
+        for name, column in zip(("labels", "qids", "row_ends", "indices", "values"), plain):
+            getattr(scratch, name)[: column.size] = column
+        largest = int(indices.max(initial=-1 - self.rules.offset)) + self.rules.offset
+        zero_seen = bool(np.any(indices == -self.rules.offset))
+        n_lines = int(np.count_nonzero(text == ord("\n")))
+        sizes = labels.size, values.size, largest, zero_seen
+        return _Outcome(text_codes.DONE, len(text), n_lines, *sizes)
 
 
 class _Problem(Exception):
@@ -493,7 +516,7 @@ class _Rows:
         indptr = np.zeros(self.n_rows + 1, dtype=index_dtype)
         indptr[1:] = self.row_ends
         arrays = (self.values, self.indices.astype(index_dtype, copy=False), indptr)
-        X = csr_matrix(arrays, shape=(self.n_rows, n_features))
+        X = sparse.csr_matrix(arrays, shape=(self.n_rows, n_features))
         X.has_sorted_indices = X.has_canonical_format = True  # the kernel has seen to it
         return SvmlightData(X, self.labels, self.qids if self.reader.rules.qid_required else None)
 
@@ -507,25 +530,23 @@ def _token(text: np.ndarray, position: int, reach: int = 40) -> bytes:
 
 def _explain(code: int, token: bytes, rules: _Rules, dtype: np.dtype) -> str:
     """What is wrong with a token, and what would be accepted in its place."""
-    from gapsvm.backends.numba import text as kernels
-
     shown = repr(token)[1:]
     if b"\0" in token:
         return f"{shown} contains a NUL byte; svmlight files are text"
-    if code == kernels.LABEL:
+    if code == text_codes.LABEL:
         if b":" in token:
             return f"the line starts with {shown}; a label must come first"
         return f"label {shown} is not a finite decimal number such as 1, -1 or 0.5"
-    if code == kernels.QID:
+    if code == text_codes.QID:
         return f"{shown} stands where qid:number is expected, an integer from 0 to 2**63 - 1"
-    if code == kernels.ORDER:
+    if code == text_codes.ORDER:
         return f"{shown} follows an index as large or larger; indices must ascend within a row"
-    if code == kernels.BELOW_BASE:
+    if code == text_codes.BELOW_BASE:
         return f"{shown} has index 0, but indices start at 1 here; zero_based=True accepts it"
-    if code == kernels.ABOVE_LIMIT and rules.n_features is not None:
+    if code == text_codes.ABOVE_LIMIT and rules.n_features is not None:
         last = rules.n_features + rules.offset - 1
         return f"{shown} is beyond n_features={rules.n_features}: the last index is {last}"
-    if code == kernels.VALUE:
+    if code == text_codes.VALUE:
         return f"{shown} has no finite decimal number that fits {dtype} after the colon"
     if token.startswith(b"-"):
         return f"{shown} has a negative index; indices start at {rules.lowest}"

@@ -9,13 +9,16 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.sparse import csr_matrix, issparse
 
 from gapsvm.backends.structure import as_csr, check_structure
 from gapsvm.system.atomic import replacing
+from gapsvm.system.lazy import sparse
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
 
 _ROWS_PER_WRITE = 1 << 12
 
@@ -45,7 +48,7 @@ def write_svmlight(
     zero_based
         Whether the first column is called 0; LIBSVM and most others call it 1.
     """
-    X = as_csr(X) if issparse(X) else csr_matrix(X)
+    X = as_csr(X) if sparse.issparse(X) else sparse.csr_matrix(X)
     check_structure(X)
     if not X.has_canonical_format:
         X = X.copy()

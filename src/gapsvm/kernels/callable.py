@@ -7,10 +7,10 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from gapsvm.backends import Backend, get_backend
 from gapsvm.kernels.rows import KernelRows, Part
+from gapsvm.system.lazy import sparse as sp
 
 
 class CallableRows(KernelRows):

@@ -15,13 +15,13 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 
 from gapsvm.backends import Backend, get_backend
 from gapsvm.kernels.cache import RowCache
 from gapsvm.kernels.definite import CHECKED_ROWS, check_matrix, is_definite
 from gapsvm.kernels.registry import on_data
 from gapsvm.rows.matrix import Rows, as_rows, checked_rows
+from gapsvm.system.lazy import sparse as sp
 from gapsvm.types.matrices import CSR, Dense
 from gapsvm.types.mercer import OF_PRODUCTS, ChiSquared, Gaussian, Linear
 

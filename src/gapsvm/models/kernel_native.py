@@ -9,7 +9,6 @@ import os
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from gapsvm.backends.structure import check_structure
 from gapsvm.kernels.registry import described_kernel, kernel_from
@@ -26,6 +25,7 @@ from gapsvm.models.stored import (
     write_described,
 )
 from gapsvm.models.support_vectors import SupportVectorModel
+from gapsvm.system.lazy import sparse as sp
 
 FORMAT = "gapsvm kernel model"
 VERSION = 1

@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from typing import IO, Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from gapsvm.models.base import ModelFormatError, is_text
 from gapsvm.models.support_vectors import SupportVectorModel
 from gapsvm.system.atomic import replacing
+from gapsvm.system.lazy import sparse as sp
 from gapsvm.system.regular import open_regular
 from gapsvm.types.mercer import Gaussian, Linear, Polynomial, Sigmoid
 

@@ -110,19 +110,22 @@ class LinearModel:
     def decision_function(self, X: Any) -> Any:
         """⟨x, w⟩ + b for rows dense or CSR: shape (n,), or (n, k) if there are k > 1 functions.
 
-        X may be memory-mapped: it is read once for each function and never copied.
+        X may be memory-mapped: it is read a little at a time, and never copied as a whole.
+        Products are NumPy's, so that nobody waits for a compiler.
         """
         from gapsvm.backends import get_backend
 
-        backend = get_backend("cpu")
+        backend = get_backend("reference")
         rows = checked_rows(X, backend)
         n, d = rows.shape
         if d != self.n_features:
             raise ValueError(f"X has {d} features, but the model has {self.n_features}")
         scores = np.empty((self.coef.shape[0], n))
-        for w, b, out in zip(self.coef, self.intercept, scores):
-            backend.margins(rows.view, w, out)
-            out += b
+        for part in rows.pieces:
+            view = rows.confirmed(part)
+            for w, b, out in zip(self.coef, self.intercept, scores):
+                backend.margins(view, w, out[part])
+                out[part] += b
         return scores[0] if len(scores) == 1 else scores.T
 
     def predict(self, X: Any) -> Any:

@@ -8,13 +8,13 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from gapsvm.backends import Backend, get_backend
 from gapsvm.kernels.sums import kernel_sums
 from gapsvm.models.base import is_numeric, is_text
 from gapsvm.rows.matrix import Rows, checked_rows
 from gapsvm.system.blas import one_blas_thread
+from gapsvm.system.lazy import sparse as sp
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,20 +11,25 @@ import hashlib
 import mmap
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
+from gapsvm.backends import get_backend
 from gapsvm.backends.structure import as_csr, check_pointers, outside
+from gapsvm.rows.compact import Compact, compact
 from gapsvm.system.checksums import confirm
+from gapsvm.system.lazy import sparse as sp
 from gapsvm.system.memory import TOO_WIDE, check_vector
 from gapsvm.types.matrices import CSR, Dense
 
 _SAMPLED_ROWS = 1000
 """Rows that are looked at to tell a matrix from others."""
 _VALUES_PER_READ = 1 << 22
+_FEW_VALUES = {False: 1_000_000, True: 20_000}
+"""Values of dense and of sparse rows up to which NumPy checks them."""
 
 
 @dataclass(frozen=True)
@@ -89,11 +94,26 @@ class Rows:
             _ask_for(self.view.data[stored])
             _ask_for(self.view.indices[stored])
 
+    @cached_property
+    def compact(self) -> Compact:
+        """The rows of a small matrix as exact methods read them, kept with these."""
+        return compact(self.to_scipy())
+
+    @cached_property
+    def centred(self) -> Compact:
+        """The same less the mean of each column."""
+        return compact(self.to_scipy(), centred=True)
+
     @property
     def reads(self) -> int:
         """In how many parts rows are read for the first time: those of a file a little at a time,
         so that each is checked and used while it is near."""
         return max(1, self.n_stored // _VALUES_PER_READ) if self.is_mapped else 1
+
+    @property
+    def pieces(self) -> list[slice]:
+        """All rows in parts so small that a copy of one, with wider numbers, does no harm."""
+        return self.slices(max(1, self.n_stored // _VALUES_PER_READ))
 
     def confirmed(self, part: slice) -> Dense | CSR:
         """These rows alone, compared with the checksums of their file, if it has any."""
@@ -265,8 +285,11 @@ def checked_rows(X: Any, backend: Any) -> Rows:
     check_width(rows.shape[1])
     if isinstance(X, Rows) and isinstance(X.view, CSR):
         check_pointers(X.view.indptr, X.view.indices, X.n_stored, X.shape[0], "csr")
+    if rows.n_stored <= _FEW_VALUES[rows.is_sparse]:
+        backend = get_backend("reference")  # no wait for a compiler, and always the same last bits
     sq_norms, unordered = np.empty(rows.shape[0]), False
-    for part in rows.slices(rows.reads):
+    by_numpy = backend.name == "reference"  # which makes copies
+    for part in rows.pieces if by_numpy else rows.slices(rows.reads):
         view = rows.confirmed(part)
         if isinstance(view, CSR) and view.indices.size:
             largest, falls = backend.column_order(view.indices, view.indptr)

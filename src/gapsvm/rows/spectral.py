@@ -28,11 +28,11 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from scipy.linalg import eigh
 from threadpoolctl import threadpool_limits
 
 from gapsvm.backends import Backend, get_backend
 from gapsvm.rows.matrix import Rows, checked_rows
+from gapsvm.system.lazy import linalg
 from gapsvm.types.matrices import CSR, Dense
 
 Kind = Literal["exact", "bound", "probable", "estimate"]
@@ -280,7 +280,7 @@ def _exact(rows: Rows, backend: Backend, scale: Any, passes: float) -> _Found:
     omega = np.broadcast_to(scale, n).copy()
     with threadpool_limits(1, "blas"):  # BLAS's threads spin, where cores are shared
         gram = backend.normal_matrix(rows.view, omega, d)
-        value = float(eigh(gram, eigvals_only=True, subset_by_index=[d - 1, d - 1])[0])
+        value = float(linalg.eigh(gram, eigvals_only=True, subset_by_index=[d - 1, d - 1])[0])
     slack = _slack(rows)  # of the trace, which is at most 1
     return _Found(value + slack, value - slack, "exact", passes)
 

@@ -15,9 +15,9 @@ from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
-import scipy.sparse as sp
 
 from gapsvm.backends.structure import check_structure
+from gapsvm.system.lazy import sparse as sp
 from gapsvm.system.texts import shown
 
 Kind = Literal["arrays", "names", "hashed"]

@@ -29,6 +29,9 @@ class Solver(Protocol[P, State]):
     ``refusal(problem) -> str``: what the problem lacks for it to work; empty if nothing.
     ``warmed(iterate) -> Solver``: the same solver, to begin at an iterate of the problem.
     ``tuned(problem, foreseen) -> Solver``: the same with what was left open filled in.
+    ``slice_rows(problem) -> int``: rows of some milliseconds, where they are not the problem's.
+    ``backend_for(problem, backend) -> Backend``: another one, where that would have to be waited
+    for.
     """
 
     def init(self, problem: P, backend: Backend, rng: np.random.Generator) -> State:

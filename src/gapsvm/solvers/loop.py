@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -114,6 +115,8 @@ def run(problem: Problem[Any], solver: Solver[Any, Any], aim: Aim) -> Result:
     if reason:
         raise ValueError(f"{type(solver).__name__} cannot solve this: {reason}")
     backend = get_backend(aim.backend)
+    if hasattr(solver, "backend_for"):
+        backend = solver.backend_for(problem, backend)
     checkpoint = aim.checkpoint
     if checkpoint is None:
         state = solver.init(problem, backend, np.random.default_rng(aim.seed))
@@ -154,6 +157,20 @@ class _Loop:
     def __post_init__(self) -> None:
         if self.aim.time_limit is not None:
             self.ends_at = time.perf_counter() + self.aim.time_limit
+
+    @cached_property
+    def slice_rows(self) -> int:
+        """Rows between two looks at the clock: the solver's, if it has an opinion; no more than
+        there are between two evaluations that are due by passes."""
+        own = getattr(self.solver, "slice_rows", None)
+        if own is None or self.watched:
+            return self.problem.slice_rows
+        return int(own(self.problem))
+
+    @property
+    def watched(self) -> bool:
+        """Whether somebody looks at passes."""
+        return bool(self.aim.callbacks) or self.aim.evaluate_every is not None
 
     def ends(self, interrupted: Callable[[], bool]) -> Status | None:
         """Why no further step is to be made; None if one is."""
@@ -202,7 +219,8 @@ class _Loop:
         left = (self.aim.max_passes - self.passes) * self.problem.n_rows
         left = math.ceil(left - _LESS_THAN_A_ROW)  # rounding adds none
         visited = self.solver.progress(self.problem, self.run.state).rows_visited
-        grain = self.problem.slice_rows - visited % self.problem.slice_rows  # a break shifts none
+        slice_rows = self.slice_rows
+        grain = slice_rows - visited % slice_rows  # a break shifts none
         budget = max(1, min(grain, left))
         before = time.perf_counter()
         self.run.state = self.solver.advance(self.problem, self.run.state, self.backend, budget)
@@ -238,9 +256,7 @@ class _Loop:
         hint = self.solver.progress(self.problem, self.run.state).gap_hint
         if hint > self.aim.gap:
             self.run.look_below = self.aim.gap
-        scheduled = (
-            math.isnan(hint) or bool(self.aim.callbacks) or self.aim.evaluate_every is not None
-        )
+        scheduled = math.isnan(hint) or self.watched
         due = scheduled and self.passes >= self.run.next_evaluation
         return due or hint <= min(self.run.look_below, self.aim.gap)
 

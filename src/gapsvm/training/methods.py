@@ -20,6 +20,7 @@ from gapsvm.solvers.bundle.level import LevelBundle
 from gapsvm.solvers.bundle.proximal import ProximalBundle
 from gapsvm.solvers.frank_wolfe.solver import FrankWolfe
 from gapsvm.solvers.minibatch.solver import MiniBatchSDCA
+from gapsvm.solvers.newton.exact import Exact
 from gapsvm.solvers.newton.interior import InteriorPoint
 from gapsvm.solvers.newton.newton import Newton
 from gapsvm.solvers.outer_bias import OuterBias
@@ -82,6 +83,7 @@ def _outer_bias(inner: str = "pegasos", passes: float = 2.0) -> OuterBias:
 _add("sdca", SDCA, "dual coordinate ascent on one row at a time")
 _add("minibatch", MiniBatchSDCA, "dual ascent on many rows at a time (Takáč et al.)")
 _add("accelerated", AcceleratedSDCA, "sdca with momentum, for weak regularisation")
+_add("exact", Exact, "small problems in one call; to the last digits")
 _add("interior", InteriorPoint, "interior point, for few features or few rows; to 1e-12")
 _add("newton", Newton, "Newton's method, for the logistic loss")
 for _rule, _entry in STEP_RULES.items():

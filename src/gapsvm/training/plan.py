@@ -7,10 +7,12 @@ from dataclasses import dataclass, replace
 from functools import singledispatch
 from typing import Any
 
+from gapsvm.backends.renting import is_due
 from gapsvm.problems.base import Problem
 from gapsvm.problems.kernel import KernelProblem
 from gapsvm.problems.linear import LinearProblem
 from gapsvm.solvers.base import Foreseen, Solver, refusal_of, tuned, warmed
+from gapsvm.solvers.newton import exact_cost
 from gapsvm.solvers.newton.normal_equations import are_narrow, step_nanoseconds
 from gapsvm.solvers.sdca.accelerated import AcceleratedSDCA
 from gapsvm.solvers.working_set.newton import KernelNewton
@@ -23,8 +25,8 @@ _EXACT = 1e-12
 """Small problems are solved to this share of P₀ whatever the tolerance, ..."""
 _POLISHED = 1e-15
 """... and on to this one as long as steps still help."""
-_SMALL = 3e5
-"""Nanoseconds of an interior-point step up to which a problem counts as small."""
+_SMALL = 5e5
+"""Nanoseconds of a step of "exact" up to which a problem counts as small."""
 LINEAR_PASSES = 300
 """Passes of SDCA over the weights of a linear kernel, before working sets take over."""
 _INTERIOR_STEPS, _NEWTON_STEPS = 30, 12
@@ -99,19 +101,30 @@ def _of_linear(problem: LinearProblem, method: str, foreseen: Foreseen, warm: An
     if method == PRIMAL:
         narrow = are_narrow(problem.rows)
         return plan(problem, "interior" if narrow else "pegasos", foreseen, warm)
+    if is_small(problem):
+        exact = _stage("exact", problem, foreseen, warm)
+        tol = _POLISHED if warm is None else _EXACT
+        return [replace(exact, tol=tol), _stage("interior", problem, foreseen, warm)]
     sdca, accelerated, interior = (
         _stage(name, problem, foreseen, warm) for name in ("sdca", "accelerated", "interior")
     )
     exactly = not refusal_of(interior.solver, problem)
-    if exactly and step_nanoseconds(problem) <= _SMALL:
-        exact = replace(interior, tol=_POLISHED)
-        return [exact] if warm is None else [replace(sdca, max_passes=2, tol=_EXACT), exact]
     first = accelerated if AcceleratedSDCA().acts_on(problem) else sdca
     worth = passes_worth(interior.solver, problem) if exactly else math.inf
     if worth == math.inf:
         return [first]
     patience = worth if first is sdca else math.inf  # momentum gathers before the gap falls
     return [replace(first, max_passes=worth, patience=patience), interior]
+
+
+def is_small(problem: LinearProblem) -> bool:
+    """Whether to solve a problem exactly: in some milliseconds, or at once where other methods
+    would have to wait for a compiler."""
+    if refusal_of(METHODS["exact"](), problem):
+        return False
+    if exact_cost.step_nanoseconds(problem) <= _SMALL:
+        return True
+    return not is_due("sdca", "sdca_passes", exact_cost.numpy_seconds(problem))
 
 
 @by_itself.register

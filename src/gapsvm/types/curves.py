@@ -66,6 +66,19 @@ class FiveNumbers(NamedTuple):
         value = -t * a + self.eps * np.abs(a) + 0.5 * self.curvature * a * a
         return np.where(inside, value, np.inf)
 
+    @property
+    def largest_bend(self) -> float:
+        """A bound of φ″; infinite where φ has a kink."""
+        return 1.0 / self.curvature if self.curvature > 0 else np.inf
+
+    def bend(self, z: Any, t: Any) -> Any:
+        """φ″(z), one side's where the two differ; 0 at kinks."""
+        pull = soft(np.subtract(t, z), self.eps)
+        inside = (self.curvature * self.lo < pull) & (pull < self.curvature * self.hi)
+        if self.eps > 0:
+            inside &= pull != 0
+        return np.where(inside, self.largest_bend, 0.0) if self.curvature > 0 else 0.0 * pull
+
     def dual_step(self, a: Any, z: Any, t: Any, q: Any) -> Any:
         """The a⁺ that maximises −φ*(−a⁺) − z(a⁺ − a) − (q/2)(a⁺ − a)²; q = 0 for a zero row."""
         curvature = np.asarray(self.curvature + q, dtype=np.float64)
@@ -136,6 +149,16 @@ class Logit(NamedTuple):
             entropy = np.where(p > 0, p * np.log(p), 0.0)
             entropy = entropy + np.where(p < 1, (1 - p) * np.log1p(-p), 0.0)
         return np.where(inside, entropy, np.inf)
+
+    @property
+    def largest_bend(self) -> float:
+        """A bound of φ″."""
+        return 0.25
+
+    def bend(self, z: Any, t: Any) -> Any:
+        """φ″(z)."""
+        p = self.maximiser(z, t)
+        return p * (1.0 - p)
 
     def dual_step(self, a: Any, z: Any, t: Any, q: Any) -> Any:
         """Solve u + z + q(p − a) = 0 for the logit u of p, by Newton inside a bracket.

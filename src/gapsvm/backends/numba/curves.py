@@ -53,6 +53,10 @@ def is_free(curve, a):
     return True
 
 
+def bend(curve, z, t):
+    """φ″(z), one side's where the two differ."""
+
+
 def _compiled(curve: Any, function: Callable[..., Any], needed: bool = False) -> Callable[..., Any]:
     """The curve's own function of that name."""
     kind, name = getattr(curve, "instance_class", None), function.__name__
@@ -93,3 +97,8 @@ def _batch_step(curve, a, z, t, q):
 @overload(is_free, jit_options=_INLINE)
 def _is_free(curve, a):
     return _compiled(curve, is_free)
+
+
+@overload(bend, jit_options=_INLINE)
+def _bend(curve, z, t):
+    return _compiled(curve, bend, needed=True)

@@ -35,6 +35,13 @@ def maximiser(curve, z, t):
     return 0.0
 
 
+def bend(curve, z, t):
+    miss = abs(t - z) - curve.eps
+    bound = curve.hi if t > z else -curve.lo
+    inside = miss > 0.0 or (curve.eps == 0.0 and curve.lo < 0.0)
+    return 1.0 / curve.curvature if inside and miss < curve.curvature * bound else 0.0
+
+
 def value_and_conjugate(curve, z, a, t):
     value = _value(curve, z, t)
     if a < curve.lo or a > curve.hi:

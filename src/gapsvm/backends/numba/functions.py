@@ -17,6 +17,8 @@ from gapsvm.backends.numba.evaluate import (
     normal_product,
     sq_norms,
 )
+from gapsvm.backends.numba.exact import exact_interior, exact_room
+from gapsvm.backends.numba.exact_newton import exact_newton
 from gapsvm.backends.numba.folding import fold
 from gapsvm.backends.numba.interior import (
     barrier_aims,
@@ -66,6 +68,9 @@ __all__ = [
     "draw_subsets",
     "empty",
     "evaluate",
+    "exact_interior",
+    "exact_newton",
+    "exact_room",
     "fold",
     "interleave",
     "kernel_block",

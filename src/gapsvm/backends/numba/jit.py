@@ -66,6 +66,20 @@ def kernel(function: F) -> F:
     return _compile(function, **_UNCOUNTED)
 
 
+_REORDERED = {"reassoc", "contract", "nsz", "arcp"}
+
+
+def summing_kernel(function: F) -> F:
+    """A kernel whose sums the compiler may take in another order, so that it makes vectors of them:
+    of small dense arrays, where that is most of the work."""
+    return _compile(function, fastmath=_REORDERED, **_UNCOUNTED)
+
+
+def finite_kernel(function: F) -> F:
+    """The same where NaN and infinity change nothing: largest values are vectors too."""
+    return _compile(function, fastmath={*_REORDERED, "nnan", "ninf"}, **_UNCOUNTED)
+
+
 def allocating_kernel(function: F) -> F:
     """A kernel that makes arrays of its own, and pays for counting references."""
     return _compile(function)

@@ -11,54 +11,21 @@ not to be written costs a compilation, nothing else.  ``NUMBA_CACHE_DIR`` is hon
 from __future__ import annotations
 
 import hashlib
-import os
 import pickle
-import sys
 from collections.abc import Callable, Iterable, Iterator
-from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-import llvmlite
-import numba
 from numba.core.caching import _Cache
 from numba.core.compiler import CompileResult
 from numba.core.serialize import dumps
 from numba.core.types import BaseTuple
 
+from gapsvm.backends.kept_in import kept_in
 from gapsvm.system.atomic import replacing
 
 _DIGEST = 32  # bytes of SHA-256
-
-
-def _source_hash(folder: Path | None = None) -> str:
-    """A digest of all kernel sources and of the versions of what compiles and runs them."""
-    folder = folder or Path(__file__).parent
-    versions = (numba.__version__, llvmlite.__version__, sys.implementation.cache_tag)
-    digest = hashlib.sha256(repr(versions).encode())
-    for path in sorted([*folder.glob("*.py"), *(folder.parents[1] / "types").glob("*.py")]):
-        digest.update(path.name.encode() + b"\0" + path.read_bytes())
-    return digest.hexdigest()[:16]
-
-
-def _user_cache() -> Path:
-    if os.environ.get("NUMBA_CACHE_DIR"):
-        return Path(os.environ["NUMBA_CACHE_DIR"])
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches"
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-
-
-@cache
-def kept_in() -> Path | None:
-    """The folder of compiled kernels, which need not exist; None without a home directory."""
-    try:
-        return _user_cache() / "gapsvm" / f"kernels-{_source_hash()}"
-    except RuntimeError:
-        return None
 
 
 class KeptCode(_Cache):

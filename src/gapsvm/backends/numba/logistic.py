@@ -21,6 +21,11 @@ def maximiser(curve, z, t):
     return _sigmoid(-z)
 
 
+def bend(curve, z, t):
+    p = _sigmoid(-z)
+    return p * (1.0 - p)
+
+
 def value_and_conjugate(curve, z, a, t):
     value = log1p(exp(-abs(z))) + max(-z, 0.0)
     if a < 0 or a > 1:

@@ -19,13 +19,20 @@ from numba import types
 from numba.extending import intrinsic
 
 from gapsvm.backends.numba.jit import kernel
+from gapsvm.types.text import (
+    ABOVE_LIMIT,
+    BELOW_BASE,
+    DONE,
+    INDEX,
+    LABEL,
+    NO_QID,
+    ORDER,
+    QID,
+    VALUE,
+)
 
-# What parse_rows says of the token it stopped at.
-DONE, LABEL, QID, INDEX, VALUE, ORDER, BELOW_BASE, ABOVE_LIMIT = range(8)
 # What is known of a number.
 NO_NUMBER, EXACT, UNDECIDED = range(3)
-# The qid of a row that has none.
-NO_QID = -1
 
 _TAB, _NEWLINE, _RETURN, _SPACE, _HASH, _PLUS, _COMMA, _MINUS, _DOT = b"\t\n\r #+,-."
 _ZERO, _COLON, _UPPER_E, _LOWER_E, _D, _I, _Q = b"0:Eediq"

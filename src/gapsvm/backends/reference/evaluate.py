@@ -2,51 +2,52 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from gapsvm.backends.reference.rows import Matrix, count_rows, row
+from gapsvm.backends.reference.rows import count_rows, products, rows_of_values
+from gapsvm.types.matrices import CSR, Dense
 
 Curve = Any
 
 
-def _each(x: Any, i: int) -> float:
-    return float(x[i] if x.size > 1 else x[0])
-
-
-def sq_norms(X: Matrix, out: Any) -> None:
-    for i in range(count_rows(X)):
-        _, x = row(X, i)
-        out[i] = x @ x
+def sq_norms(X: Dense | CSR, out: Any) -> None:
+    if isinstance(X, Dense):
+        out[:] = np.einsum("ij,ij->i", X.values, X.values, dtype=np.float64)
+    else:
+        out[:] = np.bincount(rows_of_values(X), X.data.astype(float) ** 2, count_rows(X))
 
 
 def column_order(columns: Any, starts: Any) -> tuple[int, int]:
-    rows = [columns[int(first) : int(last)] for first, last in pairwise(starts)]
-    return int(columns.max()), sum(int(np.sum(row[1:] <= row[:-1])) for row in rows)
+    falls = columns[1:] <= columns[:-1]
+    between_rows = starts[(starts > 0) & (starts < columns.size)].astype(np.intp) - 1
+    falls[between_rows] = False
+    return int(columns.max()), int(np.sum(falls))
 
 
-def margins(X: Matrix, w: Any, out: Any) -> None:
-    for i in range(count_rows(X)):
-        columns, x = row(X, i)
-        out[i] = x @ w[columns]
+def margins(X: Dense | CSR, w: Any, out: Any) -> None:
+    out[:] = products(X, w)
 
 
-def combination(X: Matrix, coef: Any, out: Any) -> None:
-    for i in range(count_rows(X)):
-        columns, x = row(X, i)
-        out[columns] += coef[i] * x
+def combination(X: Dense | CSR, coef: Any, out: Any) -> None:
+    add_rows(X, coef, out)
 
 
-def normal_product(X: Matrix, v: Any, scale: Any, out: Any) -> None:
-    for i in range(count_rows(X)):
-        columns, x = row(X, i)
-        out[columns] += _each(scale, i) * (x @ v[columns]) * x
+def add_rows(X: Dense | CSR, coef: Any, out: Any) -> None:
+    """out += Σ coef_i x_i; w may have more rows than X has columns."""
+    if isinstance(X, Dense):
+        out[: X.values.shape[1]] += coef @ X.values
+    else:
+        out += np.bincount(X.indices, X.data * coef[rows_of_values(X)], out.size)
+
+
+def normal_product(X: Dense | CSR, v: Any, scale: Any, out: Any) -> None:
+    combination(X, scale * products(X, v), out)
 
 
 def evaluate(
-    X: Matrix,
+    X: Dense | CSR,
     curve: Curve,
     w: Any,
     bias: float,
@@ -58,11 +59,9 @@ def evaluate(
     margins: Any,
     combination: Any,
 ) -> tuple[float, float, float]:
-    coef = scale * sign * weight * alpha
-    for i in range(count_rows(X)):
-        columns, x = row(X, i)
-        margins[i] = x @ w[columns]
-        combination[columns] += coef[i] * x
+    coef = np.broadcast_to(scale * sign * weight * alpha, alpha.shape)
+    margins[:] = products(X, w)
+    add_rows(X, coef, combination)
     values = float(np.sum(weight * curve.value(sign * (margins + bias), t)))
     conjugates = float(np.sum(weight * curve.conjugate(alpha, t)))
     return values, conjugates, float(coef.sum())

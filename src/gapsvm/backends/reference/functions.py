@@ -17,6 +17,8 @@ from gapsvm.backends.reference.evaluate import (
     normal_product,
     sq_norms,
 )
+from gapsvm.backends.reference.exact import exact_interior, exact_room
+from gapsvm.backends.reference.exact_newton import exact_newton
 from gapsvm.backends.reference.folding import fold
 from gapsvm.backends.reference.interior import (
     barrier_aims,
@@ -66,6 +68,9 @@ __all__ = [
     "draw_subsets",
     "empty",
     "evaluate",
+    "exact_interior",
+    "exact_newton",
+    "exact_room",
     "fold",
     "interleave",
     "kernel_block",

@@ -61,3 +61,15 @@ def square_of(X: Matrix, w: Any, grown: float) -> float:
 def margins_of(X: Matrix, rows: Any, w: Any) -> Any:
     """⟨x_i, w⟩ of those rows."""
     return np.array([dot(X, int(i), w) for i in rows])
+
+
+def rows_of_values(X: CSR) -> Any:
+    """The row of each stored value."""
+    return np.repeat(np.arange(count_rows(X)), X.indptr[1:].astype(int) - X.indptr[:-1].astype(int))
+
+
+def products(X: Dense | CSR, w: Any) -> Any:
+    """⟨x_i, w⟩ of every row; w may have more rows than X has columns."""
+    if isinstance(X, Dense):
+        return X.values @ w[: X.values.shape[1]]
+    return np.bincount(rows_of_values(X), X.data * w[X.indices], count_rows(X))

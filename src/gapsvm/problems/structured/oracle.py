@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-import scipy.sparse as sp
 
 from gapsvm.problems.limits import MOST
 from gapsvm.problems.risk import OracleError
+from gapsvm.system.lazy import sparse as sp
 from gapsvm.system.texts import shown
 
 _ROUNDING = 1e-9

@@ -12,7 +12,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from numpy.linalg import LinAlgError
+
+from gapsvm.system.lazy import linalg
 
 _RIDGE = 1e-14
 """Share of the largest curvature on a face that is added before it is factorised: a direction
@@ -96,7 +98,9 @@ def _solved(matrix: Any, right: Any) -> Any:
     while True:
         diagonal += ridge
         try:
-            return cho_solve(cho_factor(matrix, lower=True, check_finite=False), right)
+            return linalg.cho_solve(
+                linalg.cho_factor(matrix, lower=True, check_finite=False), right
+            )
         except LinAlgError:
             ridge *= 100.0
 

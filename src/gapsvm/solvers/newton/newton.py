@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.linalg import LinAlgError
+from numpy.linalg import LinAlgError
 
 from gapsvm.backends import Backend
 from gapsvm.problems.linear import Iterate, LinearProblem

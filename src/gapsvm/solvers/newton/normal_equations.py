@@ -15,12 +15,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
 
 from gapsvm.backends import Backend
 from gapsvm.problems.linear import Iterate, LinearProblem
 from gapsvm.rows.matrix import Rows
 from gapsvm.solvers.trace import Progress
+from gapsvm.system.lazy import linalg
 
 _WIDEST = 4000
 """Largest min(n, d) whose normal equations are formed without being asked."""
@@ -124,17 +124,17 @@ class NormalEquations:
             self.used = np.flatnonzero(omega > 0)
             matrix = self.gram[np.ix_(self.used, self.used)] / self.scale
             matrix[np.diag_indices_from(matrix)] += 1.0 / omega[self.used]
-        self.factor = cho_factor(matrix, lower=True, check_finite=False, overwrite_a=True)
+        self.factor = linalg.cho_factor(matrix, lower=True, check_finite=False, overwrite_a=True)
         if self.problem.bias != "none":
             self.border = self._combine(omega) if self.gram is None else np.ones(self.used.size)
-            self.solved_border = cho_solve(self.factor, self.border, check_finite=False)
+            self.solved_border = linalg.cho_solve(self.factor, self.border, check_finite=False)
 
     def solve(self, missing_w: Any, missing_bias: float, pull: Any = None) -> tuple[Any, float]:
         """(dw, db)."""
         pull = np.zeros(self.problem.n_rows) if pull is None else pull
         if self.gram is not None:
             return self._solve_by_rows(missing_w, missing_bias, pull)
-        dw = cho_solve(self.factor, missing_w - self._combine(pull), check_finite=False)
+        dw = linalg.cho_solve(self.factor, missing_w - self._combine(pull), check_finite=False)
         if self.problem.bias == "none":
             return dw, 0.0
         total = float(self.omega.sum()) + self.penalty
@@ -149,7 +149,7 @@ class NormalEquations:
         """
         used = self.used
         rhs = pull[used] / self.omega[used] + self.margins(missing_w / self.scale)[used]
-        v = cho_solve(self.factor, rhs, check_finite=False)
+        v = linalg.cho_solve(self.factor, rhs, check_finite=False)
         db = 0.0
         if self.problem.bias != "none":
             corner = self.penalty + float(self.border @ self.solved_border)

@@ -15,9 +15,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from numpy.linalg import LinAlgError
 
 from gapsvm.problems.kernel import KernelProblem
+from gapsvm.system.lazy import linalg
 
 _REFINEMENTS = 2
 _HOLDS = 20
@@ -95,7 +96,7 @@ class _Face:
             self.Q[diagonal] += more
             self.target = self.target + more * self.before
             try:
-                return cho_factor(self.Q, lower=True, check_finite=False)
+                return linalg.cho_factor(self.Q, lower=True, check_finite=False)
             except LinAlgError:
                 continue
         return None
@@ -141,13 +142,13 @@ class _Held:
         self.rows = np.zeros(0, dtype=np.int64)
         self.wanted = np.array([] if face.mass is None else [face.mass])
         self.across = np.ones((len(face.Q), self.wanted.size))
-        self.spread = cho_solve(factor, self.across, check_finite=False)
+        self.spread = linalg.cho_solve(factor, self.across, check_finite=False)
 
     def hold(self, rows: Any) -> None:
         """Some more."""
         across = np.zeros((len(self.across), rows.size))
         across[rows, np.arange(rows.size)] = 1.0
-        spread = cho_solve(self.factor, across, check_finite=False)
+        spread = linalg.cho_solve(self.factor, across, check_finite=False)
         self.rows = np.concatenate([self.rows, rows])
         self.across = np.concatenate([self.across, across], axis=1)
         self.spread = np.concatenate([self.spread, spread], axis=1)
@@ -160,7 +161,7 @@ class _Held:
         inner = unit[:, None] * inner * unit
 
         def once(target: Any, wanted: Any) -> tuple[Any, Any]:
-            v = cho_solve(self.factor, target, check_finite=False)
+            v = linalg.cho_solve(self.factor, target, check_finite=False)
             if not wanted.size:
                 return v, wanted
             force = unit * np.linalg.lstsq(inner, unit * (self.across.T @ v - wanted))[0]

@@ -21,12 +21,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from numpy.linalg import LinAlgError
 
 from gapsvm.backends import Backend
 from gapsvm.problems.kernel import KernelIterate, KernelProblem
 from gapsvm.registry.storable import storable
 from gapsvm.solvers.trace import Progress
+from gapsvm.system.lazy import linalg
 from gapsvm.types.curves import Logit
 
 _STEPS = 50
@@ -230,7 +231,7 @@ def _direction(block: _Block, v: Any, g: Any, b: float) -> tuple[Any, float]:
     factor = _factor(root[:, None] * block.K * root)
 
     def applied(x: Any) -> Any:
-        return x - root * cho_solve(factor, root * (block.K @ x), check_finite=False)
+        return x - root * linalg.cho_solve(factor, root * (block.K @ x), check_finite=False)
 
     dv = applied(aim - v)
     if block.mass is None:
@@ -251,7 +252,7 @@ def _factor(M: Any) -> Any:
         B = M.copy()
         B[np.diag_indices_from(B)] += ridge
         try:
-            return cho_factor(B, lower=True, overwrite_a=True, check_finite=False)
+            return linalg.cho_factor(B, lower=True, overwrite_a=True, check_finite=False)
         except LinAlgError:
             ridge = max(100.0 * ridge, _ULPS * float(np.abs(M.diagonal()).sum()))
 
