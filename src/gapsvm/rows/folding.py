@@ -15,9 +15,9 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from gapsvm.backends import Backend
+from gapsvm.system.lazy import sparse as sp
 from gapsvm.system.memory import in_units, physical_memory
 from gapsvm.types import folding as f
 
