@@ -64,6 +64,7 @@ from gapsvm.solvers.bundle.level import LevelBundle as LevelBundle
 from gapsvm.solvers.bundle.proximal import ProximalBundle as ProximalBundle
 from gapsvm.solvers.frank_wolfe.solver import FrankWolfe as FrankWolfe
 from gapsvm.solvers.minibatch.solver import MiniBatchSDCA as MiniBatchSDCA
+from gapsvm.solvers.newton.exact import Exact as Exact
 from gapsvm.solvers.newton.interior import InteriorPoint as InteriorPoint
 from gapsvm.solvers.newton.newton import Newton as Newton
 from gapsvm.solvers.outer_bias import OuterBias as OuterBias
