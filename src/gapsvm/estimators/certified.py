@@ -13,12 +13,10 @@ from sklearn.exceptions import ConvergenceWarning
 
 from gapsvm.backends import Backend, get_backend
 from gapsvm.estimators.randomness import seed_of
-from gapsvm.solvers.base import Foreseen, warmed
-from gapsvm.solvers.loop import solve
 from gapsvm.solvers.trace import Result, Status
 from gapsvm.system.cores import at_most_cores
-from gapsvm.training.methods import AUTO, solver_of
 from gapsvm.training.progress import ProgressBar
+from gapsvm.training.solve import solve
 
 
 class CertifiedFit(BaseEstimator):
@@ -37,8 +35,6 @@ class CertifiedFit(BaseEstimator):
     callbacks: Any
 
     def _solved(self, problem: Any) -> Result:
-        method = problem.default_method if self.method == AUTO else self.method
-        solver = solver_of(method, problem, Foreseen(self.tol, self.max_iter))
         first = getattr(self, "_solution", None) if self.warm_start else None
         if first is not None and np.shape(first.w) != problem.shape:
             first = None
@@ -46,14 +42,14 @@ class CertifiedFit(BaseEstimator):
         with ProgressBar(type(self).__name__, shown=bool(self.verbose)) as bar:
             return solve(
                 problem,
-                warmed(solver, first),
-                gap=self.tol * problem.primal_at_zero,
+                self.method,
+                tol=self.tol,
                 max_passes=self.max_iter,
-                time_limit=self.time_limit,
-                callbacks=[*callbacks, *bar.watch()],
+                warm=first,
                 backend=self._backend(),
                 seed=seed_of(self.random_state),
-                first=first,
+                time_limit=self.time_limit,
+                callbacks=[*callbacks, *bar.watch()],
             )
 
     def _backend(self) -> Backend:

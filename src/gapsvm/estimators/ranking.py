@@ -27,12 +27,11 @@ from gapsvm.problems.risk import RiskIterate
 from gapsvm.problems.structured.ranking import RankingProblem, checked_query_weights
 from gapsvm.rows.matrix import copy_note, joined_notes
 from gapsvm.rows.queries import queries_of
-from gapsvm.solvers.base import Foreseen, warmed
-from gapsvm.solvers.loop import solve
 from gapsvm.solvers.trace import Result, Status
 from gapsvm.system.cores import at_most_cores
-from gapsvm.training.methods import AUTO, name_of, solver_of
+from gapsvm.training.methods import AUTO, name_of
 from gapsvm.training.progress import ProgressBar
+from gapsvm.training.solve import solve
 
 
 def _data_of(problem: RankingProblem) -> dict[str, Any]:
@@ -231,20 +230,19 @@ class RankSVC(BaseEstimator):
         return at_most_cores(int(effective_n_jobs(self.n_jobs)))
 
     def _solved(self, problem: RankingProblem, backend: Any) -> Result:
-        solver = solver_of(self._method(problem), problem, Foreseen(self.tol, self.max_iter))
         first = self._warm_start(problem) if self.warm_start else None
         callbacks = [self.callbacks] if callable(self.callbacks) else list(self.callbacks or ())
         with ProgressBar(type(self).__name__, shown=bool(self.verbose)) as bar:
             return solve(
                 problem,
-                warmed(solver, first),
-                gap=self.tol * problem.primal_at_zero,
+                self.method,
+                tol=self.tol,
                 max_passes=self.max_iter,
-                time_limit=self.time_limit,
-                callbacks=[*callbacks, *bar.watch()],
+                warm=first,
                 backend=backend,
                 seed=seed_of(self.random_state),
-                first=first,
+                time_limit=self.time_limit,
+                callbacks=[*callbacks, *bar.watch()],
             )
 
     def _method(self, problem: RankingProblem) -> Any:
