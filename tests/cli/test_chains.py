@@ -6,7 +6,8 @@ import json
 
 import pytest
 
-from gapsvm import ChainSVC
+from gapsvm import ChainSVC, Template, read_conll
+from gapsvm.io.conll import split_labels
 
 TRAIN = "He PRP B-NP\nreckons VBZ B-VP\nthe DT B-NP\ndeficit NN I-NP\n\nUp RB O\nhe PRP B-NP\n" * 4
 TEMPLATE = "# words\nU00:%x[-1,0]\nU01:%x[0,0]\nU02:%x[-1,1]/%x[0,1]\n\nB\n"
@@ -20,8 +21,8 @@ def files(tmp_path):
     return tmp_path
 
 
-def fit(run, files, *more):
-    task = f"chain(template='{files / 'template'}')"
+def fit(run, files, *more, also=""):
+    task = f"chain(template='{files / 'template'}'{also})"
     options = "--task", task, "--model", files / "model"
     return run("fit", files / "train", *options, *more)
 
@@ -90,6 +91,21 @@ def test_a_fit_goes_on_from_a_checkpoint(run, files, loss):
     assert float(lines[-1].split(",")[1]) == whole["passes"]
     other = fit(run, files, *options, "--resume", files / "saved", "--lam", 0.02)
     assert "is a checkpoint of another problem: lam" in other.err
+
+
+def test_steps_and_their_features(run, files):
+    """As the estimator does it."""
+    also = ", transitions=seen, edge_features=true"
+    told = json.loads(fit(run, files, "--json", "--lam", 0.1, "--gap", 1e-6, also=also).out)
+    tokens, y = split_labels(read_conll(files / "train"), "train")
+    X = Template.read(files / "template").features(tokens)
+    options = {"lam": 0.1, "tol": 1e-6, "transitions": "seen", "edge_features": True}
+    own = ChainSVC(**options).fit(X, y)
+    assert told["primal"] == pytest.approx(own.primal_objective_, abs=1e-4)
+    (files / "test").write_text("reckons VBZ B-VP\nreckons VBZ B-VP\n")
+    told = run("predict", files / "model", files / "test").out
+    assert "B-VP" not in {line.split()[-1] for line in told.split("\n")[1:2]}
+    assert "'all' or 'seen', not 'some'" in fit(run, files, also=", transitions=some").err
 
 
 def test_weights_of_sequences(run, files):

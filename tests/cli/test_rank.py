@@ -91,6 +91,14 @@ def test_a_fit_goes_on_from_a_checkpoint(
     assert (told["primal"], told["dual"]) == (whole["primal"], whole["dual"])
 
 
+def test_queries_may_count_the_same(documents: Path, run: Command) -> None:
+    fit = ("fit", documents, "--lam", 0.1, "--gap", 1e-6, "--dtype", "float64", "--json", "--task")
+    told = json.loads(run(*fit, "rank(average=queries)").out)
+    data = read_svmlight(documents, query_id=True)
+    own = RankSVC(lam=0.1, tol=1e-6, average="queries").fit(data.X, data.y, qid=data.qid)
+    assert told["primal"] == pytest.approx(own.primal_objective_, rel=1e-9)
+
+
 def test_the_ndcg_loss_and_weights(documents: Path, tmp_path: Path, run: Command) -> None:
     weights = tmp_path / "weights"
     weights.write_text("1\n" * 199 + "2\n")

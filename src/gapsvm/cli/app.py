@@ -29,7 +29,7 @@ from gapsvm.cli.options import (
     not_negative,
     positive,
 )
-from gapsvm.cli.tasks import TASKS, Chain, Fold, Joint, Rank
+from gapsvm.cli.tasks import TASKS, Chain, Fold, Rank
 from gapsvm.system.cores import at_most_cores
 
 app = typer.Typer(
@@ -160,7 +160,6 @@ def fit(
     request = FitRequest(
         data=data,
         model=model,
-        is_joint=isinstance(chosen, Joint),
         gap=gap,
         lam=lam,
         C=C,
@@ -183,7 +182,7 @@ def fit(
         n_features=n_features,
         as_json=json,
         kernel=kernel,
-        template=Path(chosen.template) if isinstance(chosen, Chain) else None,
+        task=chosen,
     )
     if isinstance(chosen, Chain):
         from gapsvm.cli.chains import run_chain_fit

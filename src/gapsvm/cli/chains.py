@@ -14,6 +14,7 @@ from gapsvm.cli.fit import BUDGET_ENDED, CERTIFIED, FitRequest, weights_of
 from gapsvm.cli.output import print_data, print_json, say
 from gapsvm.cli.saved import One, trained, write_trace
 from gapsvm.cli.structured import check_request, lam_for, tell
+from gapsvm.cli.tasks import Chain
 from gapsvm.io.conll import Sentence, Template, read_conll, split_labels
 from gapsvm.losses.chunks import chunk_f1
 from gapsvm.models.base import ModelFormatError
@@ -21,7 +22,7 @@ from gapsvm.models.chain import ChainModel, read_chain, write_chain
 from gapsvm.problems.structured.base import checked_example_weights
 from gapsvm.problems.structured.chain import ChainProblem
 from gapsvm.problems.structured.likelihood import ChainLikelihood
-from gapsvm.rows.tokens import TokenEncoder, encoded_labels
+from gapsvm.rows.tokens import TokenEncoder, encoded_labels, seen_steps
 from gapsvm.training.checkpoint import fingerprint
 
 _PROBLEMS: dict[str, Any] = {"hinge": ChainProblem, "logistic": ChainLikelihood}
@@ -33,8 +34,9 @@ _LOSSES = {"hinge": "hinge", "logistic": "log"}
 def run_chain_fit(request: FitRequest) -> int:
     """Read, train, write; returns the exit code."""
     _check(request)
-    assert request.template is not None
-    template = Template.read(request.template)
+    task = request.task
+    assert isinstance(task, Chain)
+    template = Template.read(task.template)
     started = time.perf_counter()
     tokens, y = split_labels(read_conll(request.data), str(request.data))
     if not tokens:
@@ -52,8 +54,12 @@ def run_chain_fit(request: FitRequest) -> int:
     )
     weight = checked_example_weights(weights_of(request, len(tokens), "sequences"), len(tokens))
     lam = lam_for(request, float(weight.sum()))
+    allowed = seen_steps(labels, starts, len(classes)) if task.transitions == "seen" else None
     problem = _PROBLEMS[request.loss](
-        *(rows, starts, labels, len(classes), lam), sample_weight=weight
+        *(rows, starts, labels, len(classes), lam),
+        sample_weight=weight,
+        allowed=allowed,
+        paired=task.edge_features,
     )
     started = time.perf_counter()
     [fit] = trained(request, One(problem), lambda: fingerprint(problem))
@@ -64,6 +70,8 @@ def run_chain_fit(request: FitRequest) -> int:
         model = ChainModel(
             *(result.solution.w, classes, encoder, _LOSSES[request.loss]),
             *(lam, certificate.primal, certificate.dual),
+            allowed=allowed,
+            paired=task.edge_features,
             metadata={**described, "status": result.status.name, "passes": result.passes},
         )
         write_chain(followed(request.model), model)

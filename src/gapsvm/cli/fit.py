@@ -7,7 +7,7 @@ import tempfile
 import time
 from collections.abc import Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,8 @@ from gapsvm.cli.output import Cell, Exact, note, print_json, require_output, say
 from gapsvm.cli.saved import trained, write_trace
 from gapsvm.cli.specs import bias_of
 from gapsvm.cli.tables import certificate_table
+from gapsvm.cli.tasks import Chain, Joint, Separate
+from gapsvm.cli.tasks import Task as Asked
 from gapsvm.io.files import load_data
 from gapsvm.io.numbers import read_numbers
 from gapsvm.kernels.registry import spelled_kernel
@@ -56,7 +58,6 @@ class FitRequest:
 
     data: Path
     model: Path | None
-    is_joint: bool
     gap: float
     lam: float | None
     C: float | None
@@ -79,7 +80,7 @@ class FitRequest:
     n_features: int | None
     as_json: bool
     kernel: str | None = None
-    template: Path | None = None
+    task: Asked = field(default_factory=Separate)
 
     @property
     def weights_file(self) -> Path | None:
@@ -101,7 +102,7 @@ class FitRequest:
             1.0 if self.C is None else self.C,
             *bias_of(self.bias),
             radius_of(self.method),
-            "crammer_singer" if self.is_joint else "ovr",
+            "crammer_singer" if isinstance(self.task, Joint) else "ovr",
             "balanced" if BALANCED in self.weights else None,
         )
 
@@ -170,7 +171,8 @@ def run_fit(request: FitRequest) -> int:
 def check_files(request: FitRequest) -> None:
     """What is read is there and what is written can be, before hours are spent."""
     taken = set()
-    for path in (request.data, request.weights_file, request.template):
+    template = Path(request.task.template) if isinstance(request.task, Chain) else None
+    for path in (request.data, request.weights_file, template):
         if path is not None:
             os.stat(path)
             taken.add(followed(path))

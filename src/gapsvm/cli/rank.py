@@ -15,6 +15,7 @@ from gapsvm.cli.output import note, print_json, require_output, say, show_facts
 from gapsvm.cli.predictions import hand_out
 from gapsvm.cli.saved import One, trained, write_trace
 from gapsvm.cli.tables import certificate_table
+from gapsvm.cli.tasks import Rank
 from gapsvm.io.svmlight import SvmlightData, SvmlightError, read_svmlight
 from gapsvm.io.tables import is_table
 from gapsvm.losses.ranking import RANKING_LOSSES, mean_average_precision, mean_ndcg
@@ -118,12 +119,14 @@ def _check_svmlight(path: Path) -> None:
 def _problem(request: FitRequest, loss: _Loss, data: SvmlightData, queries: int) -> RankingProblem:
     C = 1.0 if request.C is None else request.C
     weight = weights_of(request, len(data.y))
+    assert isinstance(request.task, Rank)
     return RankingProblem(
         data.X,
         data.y,
         data.qid,
         lam_of(C, float(queries)) if request.lam is None else request.lam,
         loss=loss.name,  # type: ignore[arg-type]
+        average=request.task.average,
         sample_weight=weight,
         truncation=loss.truncation,
     )

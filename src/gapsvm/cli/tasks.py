@@ -24,7 +24,15 @@ class Joint(Task):
 
 @dataclass(frozen=True)
 class Rank(Task):
-    """Documents by query."""
+    """Documents by query.
+
+    Parameters
+    ----------
+    average : "pairs" or "queries"
+        What counts the same.
+    """
+
+    average: Literal["pairs", "queries"] = "pairs"
 
 
 @dataclass(frozen=True)
@@ -35,9 +43,15 @@ class Chain(Task):
     ----------
     template : str
         The file of CRF++'s notation that turns columns into features.
+    transitions : "all" or "seen"
+        Which label may follow which: any, or those that do so in the file.
+    edge_features : bool
+        Features have weights for steps from label to label as well.
     """
 
     template: str
+    transitions: Literal["all", "seen"] = "all"
+    edge_features: bool = False
 
 
 @dataclass(frozen=True)
@@ -63,12 +77,17 @@ class Fold(Task):
 TASKS: Registry[Task] = Registry("task")
 TASKS.add("auto", Separate, "classes or numbers, by the loss")
 TASKS.add("joint", Joint, "one problem over all classes, not one a class")
-TASKS.add("rank", Rank, "documents by query, svmlight text with qid")
+TASKS.add(
+    "rank",
+    Rank,
+    "documents by query, svmlight text with qid; average: what counts the same, pairs or queries",
+)
 TASKS.add(
     "chain",
     Chain,
     "sequences in a CoNLL file, a token a line, its label last, by --loss hinge or logistic; "
-    "template: a file that makes features of columns, in CRF++'s notation",
+    "template: a file that makes features of columns, in CRF++'s notation; transitions=seen bars "
+    "other steps from label to label, edge_features=True gives these features",
 )
 TASKS.add(
     "fold",

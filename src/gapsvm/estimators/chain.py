@@ -21,7 +21,13 @@ from gapsvm.problems.structured.base import checked_example_weights
 from gapsvm.problems.structured.chain import ChainProblem
 from gapsvm.problems.structured.likelihood import ChainLikelihood
 from gapsvm.rows.matrix import joined_notes
-from gapsvm.rows.tokens import Sequences, TokenEncoder, encoded_labels
+from gapsvm.rows.tokens import (
+    Sequences,
+    TokenEncoder,
+    encoded_labels,
+    later_tokens,
+    seen_steps,
+)
 from gapsvm.solvers.trace import Status
 
 _PARAMETERS_OF_FILES = (str, int, float, bool, type(None))
@@ -143,14 +149,9 @@ class _ChainEstimator(CertifiedFit):
         if isinstance(self.transitions, str) and self.transitions == "all":
             return None
         K = len(classes)
-        allowed = np.zeros((K, K), dtype=bool)
-        inside = np.ones(len(labels), dtype=bool)
-        inside[np.asarray(starts[:-1])] = False
-        later = np.flatnonzero(inside)
-        before, after = labels[later - 1], labels[later]
         if isinstance(self.transitions, str):
-            allowed[before, after] = True
-            return allowed
+            return seen_steps(labels, starts, K)
+        allowed = np.zeros((K, K), dtype=bool)
         number = {label: k for k, label in enumerate(classes.tolist())}
         for pair in self.transitions:
             try:
@@ -162,6 +163,8 @@ class _ChainEstimator(CertifiedFit):
                 ) from None
             if a in number and b in number:  # others do not occur in y: nothing is lost
                 allowed[number[a], number[b]] = True
+        later = later_tokens(starts)
+        before, after = labels[later - 1], labels[later]
         wrong = np.flatnonzero(~allowed[before, after])
         if len(wrong):
             i = int(np.searchsorted(starts, later[wrong[0]], side="right")) - 1

@@ -17,6 +17,7 @@ import numpy as np
 
 from gapsvm.backends import Backend
 from gapsvm.rows.matrix import Rows
+from gapsvm.rows.tokens import later_tokens
 
 MOST_LABELS = 1 << 16
 _VALUES = 1 << 21
@@ -48,9 +49,7 @@ class Chains:
     @cached_property
     def later(self) -> Any:
         """The tokens that are not the first of their chain."""
-        inside = np.ones(self.rows.shape[0], dtype=bool)
-        inside[self.firsts] = False
-        return np.flatnonzero(inside)
+        return later_tokens(self.starts)
 
     @cached_property
     def owners(self) -> Any:

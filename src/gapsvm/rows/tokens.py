@@ -327,6 +327,21 @@ def encoded_labels(y: Any, starts: Any, classes: Any = None) -> tuple[Any, Any]:
     return numbers, classes
 
 
+def later_tokens(starts: Any) -> Any:
+    """The tokens that have one before them in their sequence."""
+    inside = np.ones(int(starts[-1]), dtype=bool)
+    inside[np.asarray(starts[:-1])] = False
+    return np.flatnonzero(inside)
+
+
+def seen_steps(labels: Any, starts: Any, n_labels: int) -> Any:
+    """Which label follows which somewhere: an array of booleans (labels × labels)."""
+    seen = np.zeros((n_labels, n_labels), dtype=bool)
+    later = later_tokens(starts)
+    seen[labels[later - 1], labels[later]] = True
+    return seen
+
+
 def _refuse_mixed(y: Any) -> None:
     """Raise a ValueError for no label, and for texts beside numbers, which would become texts."""
     texts: bool | None = None
