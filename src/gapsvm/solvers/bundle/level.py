@@ -49,9 +49,9 @@ class LevelState(BundleState):
         lead = cuts.offsets + along * (tau / curvature)
         self.beta = solve_qp(cuts.gram / curvature, lead, 1.0, start).alpha
         pull = cuts.gram @ self.beta
-        here = (tau * along - pull) / curvature
+        products = (tau * along - pull) / curvature
         length = tau * (tau * square - 2.0 * float(self.beta @ along)) + float(self.beta @ pull)
-        return float(np.max(here + cuts.offsets)) + 0.5 * lam * length / curvature**2
+        return float(np.max(products + cuts.offsets)) + 0.5 * lam * length / curvature**2
 
 
 @storable
