@@ -24,9 +24,9 @@ from gapsvm import (
     ChainProblem,
     ChainSVC,
     FrankWolfe,
+    LevelBundle,
     MulticlassProblem,
     Sequences,
-    Subgradient,
     Template,
     chunk_f1,
     datasets,
@@ -229,9 +229,8 @@ def multiclass(rounds: int, goal: float = 1e-2) -> None:
         K, starts = int(y.max()) + 1, np.arange(len(y) + 1)
         ours = MulticlassProblem(X, y, K, "crammer_singer", lam)
         chain = ChainProblem(X, starts, y, K, lam)
-        dedicated = Subgradient(projection=True, average="tail")
         for label, problem, solver in (
-            ("dedicated", ours, dedicated),
+            ("dedicated", ours, LevelBundle()),
             ("chains", chain, FrankWolfe()),
         ):
             solve(problem, solver, gap=0, max_passes=0.1)
