@@ -31,7 +31,7 @@ from gapsvm.solvers.subgradient.rules import ZhangRule
 NAMES = (
     "pegasos-table1",
     "pegasos-flat",
-    "pegasos-fig6",
+    "pegasos-fig6-linear",
     "pegasos-fig7",
     "pegasos-fig8",
     "pegasos-fig9",

@@ -480,6 +480,10 @@ def reproduce(
         ),
     ] = CORES,
     fresh: Annotated[bool, typer.Option("--fresh", help="Start over instead of going on.")] = False,
+    only: Annotated[
+        str | None,
+        typer.Option(help="Measure the runs of this data set alone; others go on from there."),
+    ] = None,
     folder: Annotated[
         Path | None, typer.Option(help="Where data lies; else the variable GAPSVM_DATA says.")
     ] = None,
@@ -491,7 +495,7 @@ def reproduce(
     if list_all or name is None:
         run_list()
         return
-    raise typer.Exit(run_reproduce(name, output, quick, seeds, threads, fresh, folder))
+    raise typer.Exit(run_reproduce(name, output, quick, seeds, threads, fresh, folder, only))
 
 
 @app.command()

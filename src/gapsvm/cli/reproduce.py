@@ -36,6 +36,7 @@ def run_reproduce(
     threads: int,
     fresh: bool,
     folder: Path | None,
+    only: str | None,
 ) -> int:
     """Run an experiment, or go on with one that was broken off; the exit code."""
     experiment = find(name)
@@ -46,6 +47,7 @@ def run_reproduce(
         threads=threads,
         fresh=fresh,
         data_folder=folder,
+        only=only,
     )
     columns = (
         TextColumn(name),
@@ -64,8 +66,11 @@ def run_reproduce(
     kept = outcome.finished - outcome.measured
     said = f"{outcome.measured} of {outcome.planned} runs measured, {kept} were there already"
     if not outcome.complete:
-        left = outcome.planned - outcome.finished
-        message = f"broken off: {said}, {left} are left; the same command goes on"
+        if not outcome.left:
+            others = outcome.planned - outcome.finished
+            say(f"{said}; {others} of other data sets are left", error=True)
+            return DONE
+        message = f"broken off: {said}, {outcome.left} are left; the same command goes on"
         say(message, error=True)
         return BROKEN_OFF
     say(said, error=True)

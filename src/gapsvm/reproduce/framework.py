@@ -53,6 +53,12 @@ class Settings:
     threads: int = 1
     fresh: bool = False
     data_folder: Path | None = None
+    only: str | None = None
+    """Measure the runs of this data set alone."""
+
+    def wants(self, cell: Any) -> bool:
+        """Whether a run is to be measured."""
+        return self.only in (None, cell.task, cell.data)
 
 
 @dataclass(frozen=True)
@@ -138,17 +144,25 @@ class Bench:
         return fit.result
 
     def _known(self, key: str, find: Callable[[], tuple[float, float]]) -> tuple[float, float]:
+        def found() -> dict[str, float]:
+            value, gap = find()
+            return {"value": value, "gap": gap}
+
+        numbers = self.kept(key, found)
+        return numbers["value"], numbers["gap"]
+
+    def kept(self, key: str, make: Callable[[], dict[str, float]]) -> dict[str, float]:
+        """Numbers that the output folder has under ``key``, or that are made and kept there."""
         path = self.settings.output / OPTIMA
-        kept = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
-        if key in kept:
-            return kept[key]["value"], kept[key]["gap"]
-        value, gap = find()
+        there = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+        if key in there:
+            return dict(there[key])
+        found = make()
         with self._lock:
-            kept = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+            there = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
             with replacing(path) as file:
-                found = {"value": value, "gap": gap}
-                file.write(json.dumps({**kept, key: found}, indent=1).encode())
-        return value, gap
+                file.write(json.dumps({**there, key: found}, indent=1).encode())
+        return found
 
 
 def certified(key: str, problem: LinearProblem, bench: Bench) -> tuple[float, float]:
@@ -242,6 +256,8 @@ class Outcome:
     """Cells there are by now."""
     planned: int
     files: tuple[Path, ...] = ()
+    left: int = 0
+    """Cells that this run was to measure and did not."""
 
     @property
     def complete(self) -> bool:
@@ -262,7 +278,11 @@ def run(
     path = settings.output / f"{experiment.name}.csv"
     cells = list(experiment.plan(settings))
     table = Table(path, experiment.cell, experiment.columns, read=not settings.fresh)
-    todo = [cell for cell in cells if table.finished(cell) is None]
+    wanted = [cell for cell in cells if settings.wants(cell)]
+    if not wanted:
+        names = ", ".join(dict.fromkeys(str(cell.task) for cell in cells))
+        raise ValueError(f"{experiment.name} has no data set {settings.only!r}; it has {names}")
+    todo = [cell for cell in wanted if table.finished(cell) is None]
     if todo and not settings.quick:
         _require(experiment, settings.data_folder)
     settings.output.mkdir(parents=True, exist_ok=True)
@@ -277,7 +297,8 @@ def run(
         with suppress(Interrupted):
             _measure(experiment, todo, bench, table, lambda left: watch(of - left, of))
     finished = [rows for cell in cells if (rows := table.finished(cell)) is not None]
-    outcome = Outcome(len(todo) - (len(cells) - len(finished)), len(finished), len(cells), (path,))
+    left = sum(table.finished(cell) is None for cell in todo)
+    outcome = Outcome(len(todo) - left, len(finished), len(cells), (path,), left)
     if not outcome.complete:
         return outcome
     experiment.report(settings.output, [row for rows in finished for row in rows], settings)

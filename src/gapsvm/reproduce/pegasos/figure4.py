@@ -325,8 +325,8 @@ def text(found: Sequence[Race], settings: Settings) -> str:
         markdown_table(header, table),
         "",
         *sentences(judged(found)),
-        "- The runtime of Pegasos depends on λ, not on the number of rows: see pegasos-fig6 and "
-        "pegasos-flat.",
+        "- The runtime of Pegasos depends on λ, not on the number of rows: see pegasos-fig6-linear "
+        "and pegasos-flat.",
         "",
         stand_in_note([race.task for race in found]),
         "",

@@ -60,8 +60,8 @@ BETTER_BEHAVED = Claim(
 )
 COMPARABLE = Claim(
     "for moderate λ the two are comparable",
-    f"ratio of the larger sub-optimality to the smaller, i.i.d., at λ from {MODERATE[0]:g} to "
-    f"{MODERATE[1]:g}, median over λ and the numbers of iterations",
+    "ratio of the larger sub-optimality to the smaller, i.i.d., at moderate λ, median over λ and "
+    "the numbers of iterations",
     Bar(3.0, 10.0),
 )
 
@@ -114,25 +114,28 @@ def measure(cell: LambdaCell, bench: Bench) -> list[Row]:
 class ByLambda:
     """One task: by method and iterations, λ from the least on, and (least, median, most)."""
 
-    task: Task
+    task: Any
+    """It has a title."""
     curves: dict[tuple[str, int], tuple[Any, Any]]
 
     @property
     def iterations(self) -> list[int]:
         return sorted({iterations for _, iterations in self.curves})
 
-    def slope(self, method: str, iterations: int, least: float = 0.0) -> float:
+    def slope(
+        self, method: str, iterations: int, least: float = 0.0, floor: float = FLOOR
+    ) -> float:
         """Exponent of λ: least squares in logarithms, where P* is known well enough."""
         lam, bands = self.curves[method, iterations]
-        known = (bands[:, 1] > 10 * FLOOR) & (lam >= least)
+        known = (bands[:, 1] > 10 * floor) & (lam >= least)
         if known.sum() < 2:
             return float("nan")
         return float(np.polyfit(np.log(lam[known]), np.log(bands[known, 1]), 1)[0])
 
-    def ratios(self, iterations: int) -> Any:
+    def ratios(self, iterations: int, floor: float = FLOOR) -> Any:
         """Pegasos' sub-optimality over that of the papers' SDCA."""
         pegasos, sdca = (
-            np.maximum(self.curves[method, iterations][1][:, 1], FLOOR)
+            np.maximum(self.curves[method, iterations][1][:, 1], floor)
             for method in ("pegasos", "iid")
         )
         return pegasos / sdca
@@ -150,8 +153,8 @@ def results_of(rows: Sequence[Row]) -> list[ByLambda]:
 
 def report(folder: Path, rows: list[Row], settings: Settings) -> None:
     found = results_of(rows)
-    draw(folder / "pegasos-fig6.png", found, settings)
-    (folder / "pegasos-fig6.md").write_text(text(found, settings), encoding="utf-8")
+    draw(folder / "pegasos-fig6-linear.png", found, settings)
+    (folder / "pegasos-fig6-linear.md").write_text(text(found, settings), encoding="utf-8")
 
 
 def draw(path: Path, found: Sequence[ByLambda], settings: Settings) -> None:
@@ -189,7 +192,7 @@ def draw(path: Path, found: Sequence[ByLambda], settings: Settings) -> None:
 def text(found: Sequence[ByLambda], settings: Settings) -> str:
     lines = [
         heading(PAPER, "Figure 6", "the effect of λ, for linear problems", settings),
-        "![Figure 6](pegasos-fig6.png)",
+        "![Figure 6](pegasos-fig6-linear.png)",
         "",
         "P(w) − P* of the last iterate after a fixed number of iterations, k = 1, no projection. "
         f"Medians over {seeds_text(settings)}, bands from least to most. P* is certified to "
@@ -226,16 +229,19 @@ def verdicts(rows: Sequence[Row], settings: Settings) -> list[Verdict]:
     return [verdict for result in results_of(rows) for verdict in judged(result)]
 
 
-def judged(result: ByLambda) -> list[Verdict]:
+def judged(
+    result: ByLambda, floor: float = FLOOR, between: tuple[float, float] = MODERATE
+) -> list[Verdict]:
+    """``floor``: what P* is certified to; ``between``: the moderate λ."""
     on, last = result.task.title, result.iterations[-1]
-    slopes = {t: result.slope("pegasos", t) for t in result.iterations}
+    slopes = {t: result.slope("pegasos", t, floor=floor) for t in result.iterations}
     worst = max(abs(slope + 1) for slope in slopes.values())
     exponents = ", ".join(f"λ^{slope:.2f} after {t:,}" for t, slope in slopes.items())
-    weakest = {t: float(result.ratios(t)[0]) for t in result.iterations}
+    weakest = {t: float(result.ratios(t, floor)[0]) for t in result.iterations}
     behind = ", ".join(f"{plain(ratio)} after {t:,}" for t, ratio in weakest.items())
     lam = result.curves["pegasos", last][0]
-    moderate = (lam >= 0.99 * MODERATE[0]) & (lam <= 1.01 * MODERATE[1])
-    ratios = np.array([result.ratios(t)[moderate] for t in result.iterations])
+    moderate = (lam >= 0.99 * between[0]) & (lam <= 1.01 * between[1])
+    ratios = np.array([result.ratios(t, floor)[moderate] for t in result.iterations])
     either = float(np.median(np.maximum(ratios, 1 / ratios))) if moderate.any() else np.nan
     return [
         INVERSE.judge(worst, on, exponents),

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
+from typing import Any
 
 import numpy as np
 
@@ -17,7 +18,6 @@ from gapsvm.reproduce.takac.tasks import (
     BY_NAME,
     METHODS,
     TARGET,
-    Task,
     batch_sizes,
     sigma2_of,
     solver_of,
@@ -120,7 +120,7 @@ def measure(cell: CountCell, bench: Bench) -> list[Row]:
     ]
 
 
-def stuck(trace: Sequence[tuple[int, float]], cell: CountCell) -> bool:
+def stuck(trace: Sequence[tuple[int, float]], cell: Any) -> bool:
     """Whether naive SDCA has come to rest far from the optimum.
 
     It is, if its best value in the last three quarters of its row visits is hardly better than in
@@ -139,7 +139,8 @@ def stuck(trace: Sequence[tuple[int, float]], cell: CountCell) -> bool:
 class Counts:
     """Figure 1's numbers of one task."""
 
-    task: Task
+    task: Any
+    """It has a name and a title, λ, rows and passes."""
     sigma2: float
     runs: dict[tuple[str, int], list[Row]]
     """By method and b, one for each seed."""
@@ -192,11 +193,12 @@ class Counts:
         return None
 
 
-def counts_of(rows: Sequence[Row]) -> list[Counts]:
+def counts_of(rows: Sequence[Row], tasks: Mapping[str, Any] = BY_NAME) -> list[Counts]:
+    """The numbers of each task, which ``tasks`` has by name."""
     by_task: dict[str, Counts] = {}
     for row in map(as_numbers, rows):
         counts = by_task.setdefault(
-            row["task"], Counts(BY_NAME[row["task"]], float(row["sigma2"]), {})
+            row["task"], Counts(tasks[row["task"]], float(row["sigma2"]), {})
         )
         counts.runs.setdefault((row["method"], row["b"]), []).append(row)
     return list(by_task.values())

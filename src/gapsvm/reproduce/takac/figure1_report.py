@@ -28,11 +28,12 @@ from gapsvm.rows.spectral import beta
 
 def report(folder: Path, rows: list[Row], settings: Settings) -> None:
     found = counts_of(rows)
-    draw(folder / "takac-fig1.png", found, settings)
+    words = f"Figure 1: iterations to P(w̄) − P* ≤ {short(TARGET)}, by mini-batch size"
+    draw(folder / "takac-fig1.png", found, settings, words)
     (folder / "takac-fig1.md").write_text(text(found, rows, settings), encoding="utf-8")
 
 
-def draw(path: Path, found: Sequence[Counts], settings: Settings) -> None:
+def draw(path: Path, found: Sequence[Counts], settings: Settings, words: str) -> None:
     columns = min(3, len(found) + 1)
     lines = math.ceil((len(found) + 1) / columns)
     with style.drawing(path, 4.6 * columns, 3.7 * lines + 0.5) as figure:
@@ -42,8 +43,7 @@ def draw(path: Path, found: Sequence[Counts], settings: Settings) -> None:
         _legend(grid[len(found)], found)
         for axes in grid[len(found) + 1 :]:
             axes.axis("off")
-        words = f"iterations to P(w̄) − P* ≤ {short(TARGET)}, by mini-batch size"
-        title(figure, f"{PAPER}, Figure 1: {words}", settings)
+        title(figure, f"{PAPER}, {words}", settings)
 
 
 def _panel(axes: Any, counts: Counts) -> None:

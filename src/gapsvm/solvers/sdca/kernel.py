@@ -129,7 +129,7 @@ class KernelSDCA:
         self, problem: KernelProblem, state: KernelSDCAState, backend: Backend, most: int
     ) -> Any:
         if self.sampler == "uniform":
-            drawn = backend.empty((min(most, problem.n_rows - state.position), 1), np.uint32)
+            drawn = backend.empty((most, 1), np.uint32)
             backend.draw_multisets(state.order.size, drawn, state.seed)
             return state.order[drawn.ravel()]
         if state.position == 0:
@@ -138,7 +138,7 @@ class KernelSDCA:
 
     def _end_pass(self, problem: KernelProblem, state: KernelSDCAState, backend: Backend) -> None:
         """The gap of all rows, those of the next pass, and the centre of a free bias."""
-        state.position = 0
+        state.position -= problem.n_rows if self.sampler == "uniform" else state.active
         alpha = state.table[:, ALPHA]
         state.hint = max(0.0, problem.gap_of(alpha, state.margins, state.bias))
         if self.sampler == "permutation" and self.shrinking:

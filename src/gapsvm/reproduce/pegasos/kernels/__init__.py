@@ -1,0 +1,1 @@
+"""§7.2 and §7.3: Gaussian kernels."""
