@@ -58,7 +58,8 @@ class Settings:
 
     def wants(self, cell: Any) -> bool:
         """Whether a run is to be measured."""
-        return self.only in (None, cell.task, cell.data)
+        names = getattr(cell, "task", None), getattr(cell, "data", None)
+        return self.only is None or self.only in names
 
 
 @dataclass(frozen=True)
@@ -280,7 +281,7 @@ def run(
     table = Table(path, experiment.cell, experiment.columns, read=not settings.fresh)
     wanted = [cell for cell in cells if settings.wants(cell)]
     if not wanted:
-        names = ", ".join(dict.fromkeys(str(cell.task) for cell in cells))
+        names = ", ".join(dict.fromkeys(str(getattr(cell, "task", "none")) for cell in cells))
         raise ValueError(f"{experiment.name} has no data set {settings.only!r}; it has {names}")
     todo = [cell for cell in wanted if table.finished(cell) is None]
     if todo and not settings.quick:
