@@ -248,6 +248,7 @@ def _task(request: FitRequest, objective: Objective, X: Any, y: Any) -> Task | K
     task: Task | KernelTask
     if request.kernel is not None:
         task = kernel_task(X, y, request.kernel, objective, weight, threads=request.threads)
+        task.rows.repeatable = bool(request.checkpoint or request.resume)
     elif objective.loss.kind == "response":
         task = regression(X, y, objective, weight)
     else:

@@ -17,6 +17,7 @@ class CallableRows(KernelRows):
     """K(A, B) by a user's function of two lots of rows."""
 
     steps_in_single = False
+    rounds_by_place = True
 
     def __init__(
         self,
@@ -31,7 +32,7 @@ class CallableRows(KernelRows):
         self.X, self.function = X, function
         self.n_rows = X.shape[0]
         if like is not None:  # it was checked there
-            self.is_definite = like.is_definite
+            self.is_definite, self.repeatable = like.is_definite, like.repeatable
             return
         self.is_definite = self.looked_at()
 

@@ -105,6 +105,11 @@ class KernelRows:
     tile_columns = _TILE_COLUMNS
     work = float("inf")
     """Multiplications for a value."""
+    repeatable = False
+    """Whether a fit that is broken off and gone on with is to be the same bit for bit: then no
+    row is kept whose values would be others when computed anew."""
+    rounds_by_place = False
+    """Whether a value of K depends on its place in a tile, as BLAS rounds it."""
     serve_several = False
     """Whether several problems ask for full rows, so that each is worth keeping."""
     value_nanoseconds = 1.0
@@ -342,13 +347,9 @@ class KernelRows:
                 cache.narrow(active)
                 return cache
         self._cache = None  # its memory first
-        self._cache = RowCache(
-            self.n_rows,
-            active,
-            dtype,
-            self.cache_size,
-            patient=self.work < _DEAR and not self.serve_several,
-        )
+        patient = self.work < _DEAR and not self.serve_several
+        size = 0.0 if self.repeatable and self.rounds_by_place else self.cache_size
+        self._cache = RowCache(self.n_rows, active, dtype, size, patient=patient)
         return self._cache
 
     def forget(self) -> None:
@@ -392,8 +393,9 @@ class FeatureRows(KernelRows):
             self.rows = _as_products_want(self.rows)
         self.n_rows, d = self.rows.shape
         self.work = self.rows.n_stored / max(1, self.n_rows) if self.of_products else 2.0 * d
-        blas = self.of_products and not self.rows.is_sparse
-        self.value_nanoseconds = 0.5 + self.work * (_BLAS if blas else _LOOP)
+        self.rounds_by_place = self.of_products and not self.rows.is_sparse
+        self.value_nanoseconds = 0.5 + self.work * (_BLAS if self.rounds_by_place else _LOOP)
+        self.repeatable = like is not None and like.repeatable
         self.squares = self.rows.sq_norms
         if isinstance(self.kernel, ChiSquared) and _least(self.rows) < 0:
             raise ValueError("kernel 'chi2' needs values that are not negative, but X has some")
