@@ -68,3 +68,12 @@ def test_it_is_left_out_where_the_cache_would_not_hold_it(monkeypatch):
     monkeypatch.setattr(rounds, "stepped_on_face", lambda *anything: pytest.fail("was tried"))
     p.rows.cache_size = 0.01
     assert solve(p, WorkingSet(64, 0), gap=1e-4).converged
+
+
+@pytest.mark.parametrize("bias", ["none", "free"])
+def test_a_few_rows_are_solved_exactly(bias):
+    """Also where the last step is made before anything looks at the violation again."""
+    for seed in range(30):
+        p = problem_of("hinge", 4 + seed % 5, bias=bias, C=0.5, seed=seed)
+        found = solve(p, "full-gram", gap=1e-12)
+        assert found.converged, seed

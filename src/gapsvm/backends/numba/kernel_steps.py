@@ -158,6 +158,8 @@ def single_steps(block, point, share, least, budget):
                 return steps, before, largest
         v, curvature = point.coef[i], max(block.diagonal[i], _FLAT)
         up, down = point.pull[i] + point.rise[i], -(point.pull[i] + point.fall[i])
+        if not max(up, down) > 0.0:  # none moves: a look every so many steps has not seen it yet
+            return steps, before, 0.0
         if up >= down:
             room = room_up(block, v, i)
             step = min(up / curvature, room)

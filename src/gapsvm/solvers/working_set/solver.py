@@ -18,6 +18,7 @@ import numpy as np
 
 from gapsvm.backends import Backend
 from gapsvm.problems.kernel import KernelIterate, KernelProblem
+from gapsvm.problems.kernel_screening import settled_rows
 from gapsvm.registry.storable import storable
 from gapsvm.solvers.base import Foreseen
 from gapsvm.solvers.trace import Progress
@@ -281,11 +282,27 @@ class WorkingSet:
         alpha = problem.alpha_of(state.coef)
         alpha = problem.balanced(alpha) if problem.bias == "free" else alpha
         state.coef = problem.c * alpha
-        margins, _ = problem.looked(alpha, state.bias)
+        margins, errors = problem.looked(alpha, state.bias)
         state.pull = problem.y - margins - problem.ridge * state.coef
         state.active, state.idle = None, 0
         self._judge(problem, state)
         state.looked = KernelIterate(alpha, state.bias)
+        if state.hint > (self.aim or 0.0):
+            self._leave_out_settled(problem, state, margins, errors)
+
+    @staticmethod
+    def _leave_out_settled(
+        problem: KernelProblem, state: WorkingSetState, margins: Any, errors: Any
+    ) -> None:
+        """Rows whose α at the optimum the gap of all rows proves, if it is theirs already."""
+        assert state.looked is not None
+        alpha, bias = state.looked.alpha, problem.best_bias(margins, state.bias)
+        gap = problem.gap_of(alpha, margins, bias if problem.bias == "free" else 0.0)
+        settled, target = settled_rows(problem, margins, errors, max(gap, 0.0))
+        active = np.flatnonzero(~(settled & (alpha == target)))
+        if active.size <= _WORTH_IT * problem.n_rows:
+            state.active = active
+            state.members = np.intersect1d(state.members, active)
 
     @staticmethod
     def _leave_out(problem: KernelProblem, state: WorkingSetState) -> None:
