@@ -71,7 +71,7 @@ ADULT = KernelTask(
 )
 USPS = KernelTask("usps", "usps", "unit", 2.0, 1.36e-4, 7_329, 0, True, "USPS", 0.000381, 0.457, 40)
 MNIST = KernelTask(
-    "mnist", "mnist8", "raw", 0.02, 1.67e-5, 60_000, None, False, "MNIST", 0.00144, 0.57, 300
+    "mnist", "mnist8", "raw", 0.02, 1.67e-5, 60_000, None, False, "MNIST", 0.00144, 0.57, 200
 )
 TASKS = (REUTERS, ADULT, USPS, MNIST)
 QUICK = KernelTask("a9a-quick", "a9a", "raw", 0.05, 1e-3, 1_500, None, True, budget=1.0)

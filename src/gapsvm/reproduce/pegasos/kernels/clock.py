@@ -140,20 +140,19 @@ def _point(method: str, problem: KernelProblem, state: Any, seconds: float, visi
     return Point(seconds, visits, evaluations, coef, margins)
 
 
-def whole_fits(problem: KernelProblem, task: KernelTask, bench: Bench) -> Iterator[Point]:
-    """LIBSVM by scikit-learn, which cannot be looked at: a fit for each tolerance, with a bias."""
+def whole_fit(problem: KernelProblem, task: KernelTask, bench: Bench, tol: float) -> Point:
+    """LIBSVM by scikit-learn, which cannot be looked at: a fit with a bias."""
     svm = import_module("sklearn.svm")
     rows = load(task, bench).rows.rows
     X = bench.once(("float64", task.name), lambda: rows.to_scipy().astype(np.float64))
     C = 1.0 / (problem.lam * problem.n_rows)
-    for tol in TOLERANCES:
-        bench.check()
-        model = svm.SVC(C=C, kernel="rbf", gamma=task.gamma, tol=tol, cache_size=CACHE)
-        started = time.thread_time()
-        model.fit(X, problem.y)
-        seconds = time.thread_time() - started
-        coef, dual = np.zeros(problem.n_rows), model.dual_coef_
-        coef[model.support_] = (dual.toarray() if hasattr(dual, "toarray") else dual)[0]
-        sign = 1.0 if model.classes_[1] == 1.0 else -1.0
-        steps = int(np.sum(model.n_iter_))
-        yield Point(seconds, steps, 0, sign * coef, bias=sign * float(model.intercept_[0]))
+    bench.check()
+    model = svm.SVC(C=C, kernel="rbf", gamma=task.gamma, tol=tol, cache_size=CACHE)
+    started = time.thread_time()
+    model.fit(X, problem.y)
+    seconds = time.thread_time() - started
+    coef, dual = np.zeros(problem.n_rows), model.dual_coef_
+    coef[model.support_] = (dual.toarray() if hasattr(dual, "toarray") else dual)[0]
+    sign = 1.0 if model.classes_[1] == 1.0 else -1.0
+    bias = sign * float(model.intercept_[0])
+    return Point(seconds, int(np.sum(model.n_iter_)), 0, sign * coef, bias=bias)

@@ -28,11 +28,12 @@ from gapsvm.reproduce.pegasos.kernels.clock import (
     DRAW,
     LIBSVM,
     PAPERS,
+    TOLERANCES,
     Point,
     methods,
     program,
     timed,
-    whole_fits,
+    whole_fit,
 )
 
 FIRST, GROWTH = 64, 1.6
@@ -101,12 +102,20 @@ def plan(settings: Settings) -> list[RaceCell]:
             program=program(method),
             seed=seed,
             budget=task.budget,
-            looks=f"{GROWTH:g} from {FIRST:g}",
+            looks=looks,
         )
         for task in tasks(settings)
         for method in methods()
         for seed in range(settings.seeds if method in DRAW else 1)
+        for looks in _looks(method)
     ]
+
+
+def _looks(method: str) -> list[str]:
+    """Of whole fits one each, so that a cell does not take long."""
+    if method == LIBSVM:
+        return [f"tolerance {tol:g}" for tol in TOLERANCES]
+    return [f"{GROWTH:g} from {FIRST:g}"]
 
 
 def measure(cell: RaceCell, bench: Bench) -> list[Row]:
@@ -116,7 +125,7 @@ def measure(cell: RaceCell, bench: Bench) -> list[Row]:
     problem, best = problem_of(task, bench, bias=bias), optimum_of(task, bench, bias=bias)
     points: Iterable[Point]
     if cell.method == LIBSVM:
-        points = whole_fits(problem, task, bench)
+        points = [whole_fit(problem, task, bench, float(cell.looks.split()[-1]))]
     else:
         at = geometric(FIRST, GROWTH, MOST_VISITS * cell.train)
         points = timed(cell.method, problem, (cell.seed, 5), at, bench)
