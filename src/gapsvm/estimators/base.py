@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from numbers import Integral, Real
 from typing import Any
 
@@ -12,18 +11,18 @@ import scipy.sparse as sp
 from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted
 
 from gapsvm.estimators.callbacks import WRAPPER_FRAMES, CallbackBridge, CallbackSupportMixin
+from gapsvm.estimators.ending import tell_ending
 from gapsvm.estimators.randomness import seed_of
 from gapsvm.estimators.rows import rows_to_predict
 from gapsvm.losses.base import Loss
 from gapsvm.problems.linear import Bias
 from gapsvm.rows.matrix import joined_notes
-from gapsvm.solvers.trace import Callback, Status
+from gapsvm.solvers.trace import Callback
 from gapsvm.system.cores import at_most_cores
 from gapsvm.training.fitting import Fitted, Objective, Task, fit
 from gapsvm.training.methods import name_of, radius_of
@@ -183,25 +182,7 @@ class LinearEstimator(CallbackSupportMixin, BaseEstimator):
 
     def _report(self) -> None:
         """Say what a user must know about how the fit ended; the model is in place by now."""
-        status = Status[self.status_]
-        if status is Status.INTERRUPTED:
-            raise KeyboardInterrupt("the estimator holds the last certified model")
-        if status in (Status.CONVERGED, Status.PROMISED, Status.SETTLED):
-            return
-        advice = {
-            Status.MAX_PASSES: "raise max_iter or tol",
-            Status.TIME_LIMIT: "raise time_limit or tol",
-            Status.STALLED: "raise tol, or rescale the features",
-            Status.DIVERGED: "rescale the features",
-        }.get(status, "raise tol")
-        passes = "1 pass" if self.n_iter_ == 1 else f"{self.n_iter_} passes"
-        warnings.warn(
-            f"certified gap {self.dual_gap_:.3e} after {passes}, tol={self.tol:g} "
-            f"not reached: {self._ending}. The model is usable: its objective is within "
-            f"the gap of the optimum. To get closer, {advice}.",
-            ConvergenceWarning,
-            stacklevel=3 + WRAPPER_FRAMES,
-        )
+        tell_ending(self, self.n_iter_, wrappers=WRAPPER_FRAMES)
 
     def _raw_prediction(self, X: Any) -> Any:
         check_is_fitted(self)

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Any
 
 import numpy as np
 from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator
-from sklearn.exceptions import ConvergenceWarning
 
 from gapsvm.backends import Backend, get_backend
+from gapsvm.estimators.ending import tell_ending
 from gapsvm.estimators.randomness import seed_of
-from gapsvm.solvers.trace import Result, Status
+from gapsvm.solvers.trace import Result
 from gapsvm.system.cores import at_most_cores
 from gapsvm.training.progress import ProgressBar
 from gapsvm.training.solve import solve
@@ -35,9 +34,7 @@ class CertifiedFit(BaseEstimator):
     callbacks: Any
 
     def _solved(self, problem: Any) -> Result:
-        first = getattr(self, "_solution", None) if self.warm_start else None
-        if first is not None and np.shape(first.w) != problem.shape:
-            first = None
+        first = self._warm_start(problem) if self.warm_start else None
         callbacks = [self.callbacks] if callable(self.callbacks) else list(self.callbacks or ())
         with ProgressBar(type(self).__name__, shown=bool(self.verbose)) as bar:
             return solve(
@@ -51,6 +48,11 @@ class CertifiedFit(BaseEstimator):
                 time_limit=self.time_limit,
                 callbacks=[*callbacks, *bar.watch()],
             )
+
+    def _warm_start(self, problem: Any) -> Any:
+        """The last solution, if it fits."""
+        last = getattr(self, "_solution", None)
+        return None if last is None or np.shape(last.w) != problem.shape else last
 
     def _backend(self) -> Backend:
         if self.n_jobs == 0:
@@ -67,19 +69,4 @@ class CertifiedFit(BaseEstimator):
 
     def _report(self) -> None:
         """Say what a user must know about how the fit ended; the model is in place by now."""
-        status = Status[self.status_]
-        if status is Status.INTERRUPTED:
-            raise KeyboardInterrupt("the estimator holds the last certified model")
-        if status in (Status.CONVERGED, Status.PROMISED, Status.SETTLED):
-            return
-        advice = {
-            Status.MAX_PASSES: "raise max_iter or tol",
-            Status.TIME_LIMIT: "raise time_limit or tol",
-        }.get(status, "raise tol")
-        warnings.warn(
-            f"certified gap {self.dual_gap_:.3e} after {self.n_iter_} passes, tol={self.tol:g} not "
-            f"reached: {self._ending}. The model is usable: its objective is within the gap of "
-            f"the optimum. To get closer, {advice}.",
-            ConvergenceWarning,
-            stacklevel=3,
-        )
+        tell_ending(self, self.n_iter_)

@@ -13,7 +13,6 @@ import numpy as np
 import scipy.sparse as sp
 from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import (
@@ -27,6 +26,7 @@ from gapsvm.estimators.callbacks import (
     CallbackBridge,
     CallbackSupportMixin,
 )
+from gapsvm.estimators.ending import tell_ending
 from gapsvm.estimators.rows import rows_to_learn, rows_to_predict
 from gapsvm.kernels.callable import CallableRows, called
 from gapsvm.kernels.registry import PRECOMPUTED, get_kernel
@@ -39,7 +39,7 @@ from gapsvm.models.support_vectors import (
 )
 from gapsvm.problems.kernel import KernelIterate
 from gapsvm.rows.matrix import joined_notes
-from gapsvm.solvers.trace import Callback, Status
+from gapsvm.solvers.trace import Callback
 from gapsvm.system.cores import at_most_cores
 from gapsvm.training.machines import (
     Machine,
@@ -222,27 +222,9 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
 
     def _report(self) -> None:
         """Say what a user must know about how the fit ended; the model is in place by now."""
-        frames = 3 + WRAPPER_FRAMES
         if self.gap_is_bound_ is False:
-            warnings.warn(_INDEFINITE, UserWarning, stacklevel=frames)
-        status = Status[self.status_]
-        if status is Status.INTERRUPTED:
-            raise KeyboardInterrupt("the estimator holds the last certified model")
-        if status is Status.CONVERGED:
-            return
-        advice = {
-            Status.MAX_PASSES: "raise max_iter or tol",
-            Status.TIME_LIMIT: "raise time_limit or tol",
-            Status.STALLED: "raise tol, or rescale the features",
-        }.get(status, "raise tol")
-        steps = int(self._steps.max())
-        warnings.warn(
-            f"certified gap {self.dual_gap_:.3e} after {steps} step{'s' if steps > 1 else ''}, "
-            f"tol={self.tol:g} not reached: {self._ending}. The model is usable: its objective is "
-            f"within the gap of the optimum. To get closer, {advice}.",
-            ConvergenceWarning,
-            stacklevel=frames,
-        )
+            warnings.warn(_INDEFINITE, UserWarning, stacklevel=3 + WRAPPER_FRAMES)
+        tell_ending(self, int(self._steps.max()), ("step", "steps"), WRAPPER_FRAMES)
 
     def _functions(self, X: Any, counts: Any) -> Any:
         """One column for each function, or for each pair of classes."""

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import hashlib
-import math
 import warnings
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
-from joblib import effective_n_jobs
-from sklearn.base import BaseEstimator
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted
 
-from gapsvm.backends import get_backend
-from gapsvm.estimators.randomness import seed_of
+from gapsvm.estimators.certified import CertifiedFit
+from gapsvm.estimators.ending import tell_ending
 from gapsvm.estimators.rows import rows_to_learn, rows_to_predict
 from gapsvm.estimators.whole import whole_fit
 from gapsvm.losses.ranking import mean_ndcg
@@ -27,11 +23,8 @@ from gapsvm.problems.risk import RiskIterate
 from gapsvm.problems.structured.ranking import RankingProblem, checked_query_weights
 from gapsvm.rows.matrix import copy_note, joined_notes
 from gapsvm.rows.queries import queries_of
-from gapsvm.solvers.trace import Result, Status
-from gapsvm.system.cores import at_most_cores
+from gapsvm.solvers.trace import Result
 from gapsvm.training.methods import AUTO, name_of
-from gapsvm.training.progress import ProgressBar
-from gapsvm.training.solve import solve
 
 
 def _data_of(problem: RankingProblem) -> dict[str, Any]:
@@ -43,7 +36,7 @@ def _data_of(problem: RankingProblem) -> dict[str, Any]:
     return {**found, "all rows": digest.hexdigest()}
 
 
-class RankSVC(BaseEstimator):
+class RankSVC(CertifiedFit):
     """A linear ranking function with the largest margin, and how far it is from the optimum.
 
     Minimises (λ/2)‖w‖² + the mean loss, where λ = ``lam`` or 1/(C·Q), Q being the number of queries
@@ -179,8 +172,6 @@ class RankSVC(BaseEstimator):
         n, d = X.shape
         place = self._place_of_qid(d)
         qid = self._queries(X, qid)
-        threads = self._threads()
-        backend = get_backend("cpu", threads)
         problem = RankingProblem(
             *(X, y, qid, self._lam(qid, n, query_weight)),
             loss=self.loss,  # type: ignore[arg-type]
@@ -189,9 +180,9 @@ class RankSVC(BaseEstimator):
             query_weight=query_weight,
             truncation=self.truncation,
             without=place,
-            backend=backend,
+            backend=self._backend(),
         )
-        self._set_fitted(problem, self._solved(problem, backend))
+        self._set_fitted(problem, self._solved(problem))
         listed = f"{problem.n_pairs:,} differences of rows were listed"
         notes = note, problem.rows.note, listed if self.method_ == "pair-sdca" else None
         self.copy_note_ = joined_notes(*notes)
@@ -224,27 +215,6 @@ class RankSVC(BaseEstimator):
             raise ValueError(f"qid_column = {self.qid_column}, but X has {d} columns")
         return self.qid_column
 
-    def _threads(self) -> int:
-        if self.n_jobs == 0:
-            raise ValueError("n_jobs must not be 0; use None for one thread or -1 for all cores")
-        return at_most_cores(int(effective_n_jobs(self.n_jobs)))
-
-    def _solved(self, problem: RankingProblem, backend: Any) -> Result:
-        first = self._warm_start(problem) if self.warm_start else None
-        callbacks = [self.callbacks] if callable(self.callbacks) else list(self.callbacks or ())
-        with ProgressBar(type(self).__name__, shown=bool(self.verbose)) as bar:
-            return solve(
-                problem,
-                self.method,
-                tol=self.tol,
-                max_passes=self.max_iter,
-                warm=first,
-                backend=backend,
-                seed=seed_of(self.random_state),
-                time_limit=self.time_limit,
-                callbacks=[*callbacks, *bar.watch()],
-            )
-
     def _method(self, problem: RankingProblem) -> Any:
         return problem.default_method if self.method == AUTO else self.method
 
@@ -265,43 +235,24 @@ class RankSVC(BaseEstimator):
         self.primal_objective_ = certificate.primal
         self.dual_objective_ = certificate.dual
         self.dual_gap_ = certificate.gap
-        self.history_ = result.trace
-        self.n_iter_ = max(1, math.ceil(result.passes))
-        self.status_ = result.status.name
-        self.converged_ = result.converged
+        self._set_ending(result)
         self.method_ = name_of(self._method(problem))
         self.method_note_ = ""
         self.skipped_ = problem.skipped
         if self.warm_start:
             self._proved = _data_of(problem), result.solution.slope, result.solution.offset
-        self._ending = result.ending
 
     def _report(self) -> None:
         """Say what a user must know about how the fit ended; the model is in place by now."""
-        status = Status[self.status_]
-        if status is Status.INTERRUPTED:
-            raise KeyboardInterrupt("the estimator holds the last certified model")
         if self.converged_ and not self.coef_.any():
             warnings.warn(
                 "every weight is 0, and that is within the certified gap of the optimum: all "
                 "scores are equal. With loss='ndcg' this is what noisy grades lead to, whatever "
                 "lam is: try loss='pairs'; with 'pairs' lower tol, or look at the features",
                 UserWarning,
-                stacklevel=4,
+                stacklevel=3,
             )
-        if self.converged_:
-            return
-        advice = {
-            Status.MAX_PASSES: "raise max_iter or tol",
-            Status.TIME_LIMIT: "raise time_limit or tol",
-        }.get(status, "raise tol, or rescale the features")
-        warnings.warn(
-            f"certified gap {self.dual_gap_:.3e} after {self.n_iter_} passes, tol={self.tol:g} not "
-            f"reached: {self._ending}. The model is usable: its objective is within the gap of the "
-            f"optimum. To get closer, {advice}.",
-            ConvergenceWarning,
-            stacklevel=3,
-        )
+        tell_ending(self, self.n_iter_)
 
     def predict(self, X: Any) -> Any:
         """A score for each document: the higher, the better.
