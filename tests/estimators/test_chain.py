@@ -239,6 +239,7 @@ def test_probabilities_of_a_random_field():
         ({"X": [np.ones((2, 2)), np.ones(2)]}, "sequence 1 must be an array of tokens"),
         ({"X": [np.ones((2, 2)), np.full((1, 2), np.nan)]}, "sequence 1 contains NaN"),
         ({"X": np.ones((3, 2))}, "list of sequences"),
+        *(({"X": odd}, "list of sequences") for odd in (None, 3.0, "text", {"a": 1}, np.ones(3))),
         ({"X": []}, "no sequences"),
         (
             {"X": [[{"a": 1}, {"a": None}], [{"a": 1}]]},

@@ -182,6 +182,10 @@ def test_what_is_no_kernel_is_refused():
         MatrixRows(hole)
     with pytest.raises(ValueError, match="gave shape"):
         CallableRows(X, lambda a, b: a @ a.T[:, :2])
+    with pytest.raises(ValueError, match=r"kernel <lambda> raised ZeroDivisionError.* rows"):
+        CallableRows(X, lambda a, b: 1 / 0)
+    with pytest.raises(ValueError, match="complex"):
+        CallableRows(X, lambda a, b: 1j * (a @ b.T))
     with pytest.raises(ValueError, match="gave str, not numbers"):
         CallableRows(X, lambda a, b: "nothing")
     with pytest.raises(ValueError, match="not symmetric"):

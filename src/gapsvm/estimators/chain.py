@@ -24,6 +24,7 @@ from gapsvm.rows.matrix import joined_notes
 from gapsvm.rows.tokens import (
     Sequences,
     TokenEncoder,
+    count_of,
     encoded_labels,
     later_tokens,
     seen_steps,
@@ -110,7 +111,7 @@ class _ChainEstimator(CertifiedFit):
             A weight for each sequence.
         """
         self._validate_params()
-        if len(X) == 0:
+        if count_of(X) == 0:
             raise ValueError("X has no sequences")
         encoder = TokenEncoder.of(X, self.features == "hashed", self.n_hashed)
         matrix, starts = encoder.learn(X)

@@ -62,9 +62,16 @@ class CallableRows(KernelRows):
 def called(function: Callable[[Any, Any], Any], A: Any, B: Any) -> Any:
     """K(A, B), or an error that says what is wrong with it."""
     name = getattr(function, "__name__", "the callable")
-    found = function(A, B)
+    try:
+        found = function(A, B)
+    except Exception as error:
+        raise ValueError(
+            f"kernel {name} raised {error!r} for {A.shape[0]} and {B.shape[0]} rows"
+        ) from error
     if sp.issparse(found):
         found = found.toarray()
+    if np.iscomplexobj(found):
+        raise ValueError(f"kernel {name} gave complex numbers")
     try:
         values = np.asarray(found, dtype=np.float64)
     except (TypeError, ValueError):

@@ -9,7 +9,7 @@ features ``name:…`` of what it holds.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, Literal
@@ -23,6 +23,10 @@ from gapsvm.system.texts import shown
 Kind = Literal["arrays", "names", "hashed"]
 KINDS: tuple[Kind, ...] = ("arrays", "names", "hashed")
 _SIGN = 1 << 31
+_LISTS = (
+    "X must be a list of sequences, a sequence a list of tokens, a token a dict or a list of names "
+    "(or a row of numbers); {}"
+)
 
 
 class Sequences:
@@ -98,6 +102,7 @@ class TokenEncoder:
 
     def encode(self, X: Any) -> tuple[Any, Any]:
         """Matrix and boundaries; features whose names are not known are left out."""
+        count_of(X)
         if self.kind == "arrays":
             if not isinstance(X, Sequences) and _has_names(X):
                 raise ValueError("X has features by name, but the model was fitted to arrays")
@@ -107,7 +112,7 @@ class TokenEncoder:
                     f"X has {matrix.shape[1]} features, but the model has {self.width}"
                 )
             return matrix, starts
-        if isinstance(X, Sequences) or (len(X) and not _has_names(X)):
+        if isinstance(X, Sequences) or (count_of(X) and not _has_names(X)):
             raise ValueError("X has arrays, but the model was fitted to features by name")
         known = {name: k for k, name in enumerate(self.names)} if self.kind == "names" else {}
         return self._from_names(X, known)
@@ -157,6 +162,16 @@ class _Hashed:
         return (code & (_SIGN - 1)) % self._width | (code & _SIGN)
 
 
+def count_of(X: Any) -> int:
+    """How many sequences there are."""
+    try:
+        if isinstance(X, str | Mapping):
+            raise TypeError
+        return len(X)
+    except TypeError:
+        raise ValueError(_LISTS.format(f"it is {shown(X)}")) from None
+
+
 def _has_names(X: Any) -> bool:
     """Whether the first token there is has its features by name."""
     for sequence in X:
@@ -172,11 +187,9 @@ def _has_names(X: Any) -> bool:
 
 def _refuse_one_level_less(sequence: Any) -> None:
     """Raise a ValueError where the first sequence looks like a token: the list is one itself."""
-    if isinstance(sequence, str | Mapping) or any(isinstance(token, str) for token in sequence):
-        raise ValueError(
-            "X must be a list of sequences, a sequence a list of tokens, a token a dict or a list "
-            f"of names; sequence 0 is {shown(sequence)}"
-        )
+    lists = isinstance(sequence, Iterable) and not isinstance(sequence, str | Mapping)
+    if not lists or any(isinstance(token, str) for token in sequence):
+        raise ValueError(_LISTS.format(f"sequence 0 is {shown(sequence)}"))
 
 
 def _stacked(X: Any, width: int = 0) -> tuple[Any, Any]:
