@@ -19,6 +19,9 @@ from gapsvm import (
     get_loss,
     solve,
 )
+from gapsvm.problems.linear_risk import Pulls
+from gapsvm.problems.risk import Cut
+from gapsvm.solvers.bundle.cuts import Cuts
 from gapsvm.training.checkpoint import fingerprint, load_checkpoint, save_checkpoint
 
 X = matrix(60, 6)
@@ -81,6 +84,19 @@ def test_few_cuts_are_enough(solver, optimum):
     assert len(result.checkpoint.state.cuts) <= 11
     assert all(np.diff([record.dual for record in result.trace]) >= -1e-11)
     assert result.certificate.dual <= optimum + 1e-12
+
+
+@every_method
+def test_wide_cuts_are_fewer(solver):
+    """A gigabyte for all, twenty at least; a number that is given counts."""
+    rows = Pulls(np.zeros(1 << 21, np.uint8), np.zeros(0), None)
+    for cut, expected in (
+        (Cut(np.zeros(1 << 20), 0.0, rows), (1 << 30) // (10 << 20)),
+        (Cut(np.zeros(1 << 23), 0.0, np.zeros(5)), 20),
+        (Cut(np.zeros(0), 0.0), 200),
+    ):
+        assert solver.room(Cuts([cut])) == expected
+        assert replace(solver, max_cuts=7).room(Cuts([cut])) == 7
 
 
 @every_method

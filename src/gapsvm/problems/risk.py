@@ -44,6 +44,12 @@ class Cut:
     witness: Any = None
     """A dual point of the problem that proves it, in a form that the risk knows."""
 
+    @property
+    def n_bytes(self) -> int:
+        """Memory of its arrays."""
+        parts = [self.slope, self.witness, *getattr(self.witness, "__dict__", {}).values()]
+        return sum(part.nbytes for part in parts if isinstance(part, np.ndarray))
+
 
 @dataclass(frozen=True)
 class Answer:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -28,6 +28,8 @@ from gapsvm.solvers.trace import Progress
 PATIENCE = 50
 """Iterations that move neither bound, after which nothing more is expected."""
 _ROUNDING = 1e-15
+_FEWEST, _MOST, _BYTES = 20, 200, 1 << 30
+"""How many cuts are kept, and how much memory they may take in between."""
 
 
 @storable
@@ -79,19 +81,26 @@ class Bundle:
 
     Parameters
     ----------
-    max_cuts : int
+    max_cuts : int or "auto"
         Cuts that are kept: memory is so many vectors of weights and of dual points.  Beyond it
-        those unused for longest are dropped, or combined into one.
+        those unused for longest are dropped, or combined into one.  "auto": 200, or as many as go
+        into a gigabyte, but 20 at least.
     start : iterate of the problem, optional
         Where to begin; what its dual point proves is the first cut.
     """
 
-    max_cuts: int = 200
+    max_cuts: int | Literal["auto"] = "auto"
     start: Any = None
 
     def __post_init__(self) -> None:
-        if not self.max_cuts >= 4:
-            raise ValueError(f"max_cuts must be at least 4, got {self.max_cuts}")
+        if self.max_cuts != "auto" and not self.max_cuts >= 4:
+            raise ValueError(f"max_cuts must be 'auto' or at least 4, got {self.max_cuts}")
+
+    def room(self, cuts: Cuts) -> int:
+        """How many cuts may be kept."""
+        if self.max_cuts != "auto":
+            return self.max_cuts
+        return max(_FEWEST, min(_MOST, _BYTES // max(cuts.cuts[-1].n_bytes, 1)))
 
     def refusal(self, problem: object) -> str:
         """What the problem lacks; empty if nothing."""
@@ -115,7 +124,9 @@ class Bundle:
         risk = risk_of(problem)
         state.learn(risk.ask(state.w, backend), problem.lam)
         state.bound(problem.lam)
-        [state.alpha] = state.cuts.shrink(risk, self.max_cuts, [state.alpha], state.evaluations)
+        [state.alpha] = state.cuts.shrink(
+            risk, self.room(state.cuts), [state.alpha], state.evaluations
+        )
         state.w = -state.cuts.combined(state.alpha) / problem.lam
         return state
 

@@ -86,7 +86,7 @@ class LevelBundle(Bundle):
         self._step(state, lam)
         multipliers = [state.alpha, state.beta]
         state.alpha, state.beta = state.cuts.shrink(
-            risk, self.max_cuts, multipliers, state.evaluations
+            risk, self.room(state.cuts), multipliers, state.evaluations
         )
         return state
 

@@ -117,7 +117,7 @@ class ProximalBundle(Bundle):
         self._solve(state)
         multipliers = [state.alpha, state.beta]
         state.alpha, state.beta = state.cuts.shrink(
-            risk, self.max_cuts, multipliers, state.evaluations
+            risk, self.room(state.cuts), multipliers, state.evaluations
         )
         state.w = (state.centre - state.cuts.combined(state.beta)) / state.curvature
         if state.idle >= _IDLE:
