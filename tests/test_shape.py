@@ -17,7 +17,7 @@ from gapsvm.backends import reference
 
 PACKAGE = Path(gapsvm.__file__).parent
 MOST_ARGUMENTS, MOST_LINES, MOST_LINES_OF_A_FILE, MOST_LOOSE_MODULES = 12, 60, 600, 3
-VAGUE = {"here", "there", "mine", "way", "now", "draws", "orders", "barrier", "normal", "planes"}
+VAGUE = {"here", "mine", "way", "now", "draws", "orders", "barrier", "normal", "planes"}
 """Words that a reader would have to look up, or that have had two meanings."""
 
 

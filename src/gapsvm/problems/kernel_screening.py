@@ -42,7 +42,7 @@ def settled_rows(problem: KernelProblem, margins: Any, errors: Any, gap: float) 
     slack = _ROUNDING * (1.0 + np.abs(ends[0]) + np.abs(ends[1]))
     curve = problem.loss.curve
     at_least, at_most = (
-        curve.maximiser(end + way * slack, problem.t) for end, way in zip(ends, (-1.0, 1.0))
+        curve.maximiser(end + side * slack, problem.t) for end, side in zip(ends, (-1.0, 1.0))
     )
     return at_least == at_most, at_most
 
@@ -54,16 +54,16 @@ def _biases(problem: KernelProblem, margins: Any, reach: float) -> tuple[float, 
     best = problem.best_bias(margins, 0.0)
     top = problem.loss_sum(margins, best) * (1.0 + _ROUNDING) + 1e-300
 
-    def end(way: float) -> float:
+    def end(side: float) -> float:
         """Where the loss begins to grow."""
         near, far = 0.0, 1.0
-        while problem.loss_sum(margins, best + way * far) <= top:
+        while problem.loss_sum(margins, best + side * far) <= top:
             near, far = far, 2.0 * far
             if far > 1e9:
                 return math.inf
         for _ in range(_BISECTIONS):
             middle = 0.5 * (near + far)
-            flat = problem.loss_sum(margins, best + way * middle) <= top
+            flat = problem.loss_sum(margins, best + side * middle) <= top
             near, far = (middle, far) if flat else (near, middle)
         return far
 
