@@ -21,6 +21,7 @@ _HOME = {
     "ChainSVC": "gapsvm.estimators.chain",
     "ChainCRF": "gapsvm.estimators.chain",
     "RNAFolder": "gapsvm.estimators.folding",
+    "draw_structure": "gapsvm.estimators.drawing",
     "Sequences": "gapsvm.rows.tokens",
     "svm_path": "gapsvm.training.path",
     "kernel_path": "gapsvm.training.kernel_path",

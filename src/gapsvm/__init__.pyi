@@ -16,6 +16,7 @@ from gapsvm import theory as theory
 from gapsvm import training as training
 from gapsvm.estimators.chain import ChainCRF as ChainCRF
 from gapsvm.estimators.chain import ChainSVC as ChainSVC
+from gapsvm.estimators.drawing import draw_structure as draw_structure
 from gapsvm.estimators.files import load_model as load_model
 from gapsvm.estimators.files import save_model as save_model
 from gapsvm.estimators.folding import RNAFolder as RNAFolder
