@@ -7,6 +7,7 @@ a loop as well, its circle that of a rectangle.
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -53,7 +54,7 @@ def _around(partners: Any, first: int, last: int) -> list[int]:
 
 def _chords(partners: Any, loop: list[int]) -> list[float]:
     """From each base of a loop to the next one."""
-    return [RUNG if partners[a] == b and b > a + 1 else 1.0 for a, b in zip(loop, loop[1:])]
+    return [RUNG if partners[a] == b and b > a + 1 else 1.0 for a, b in pairwise(loop)]
 
 
 def _radius(chords: list[float]) -> float:
