@@ -51,7 +51,7 @@ def draw_structure(
     axes.plot(*places.T, color=_STRAND, lw=1.5, zorder=1)
     _draw_pairs(axes, places, partners, told)
     letters = ["ACGUN"[code] for code in codes[1:-1]]
-    axes.scatter(*places.T, s=60, c=[_COLOURS[a] for a in letters], zorder=3, lw=0)
+    axes.scatter(places[:, 0], places[:, 1], s=60, c=[_COLOURS[a] for a in letters], zorder=3, lw=0)
     for (x, y), letter in zip(places, letters):
         axes.text(x, y, letter, ha="center", va="center", fontsize=6, zorder=4)
     for at, end in ((0, "5′"), (len(places) - 1, "3′")):
