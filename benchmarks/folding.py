@@ -18,7 +18,7 @@ import argparse
 import json
 import time
 import warnings
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from typing import Any
 
 import numpy as np
@@ -119,8 +119,8 @@ def one_family(job: tuple[str, str, dict[str, Any]]) -> dict[str, Any]:
 def families(kind: str, options: dict[str, Any]) -> None:
     jobs = [(kind, family, options) for family in FAMILIES]
     with ProcessPoolExecutor(options["processes"]) as pool:
-        for row in pool.map(one_family, jobs):
-            print(json.dumps(row), flush=True)
+        for done in as_completed([pool.submit(one_family, job) for job in jobs]):
+            print(json.dumps(done.result()), flush=True)
 
 
 def validated(job: tuple[float, dict[str, Any]]) -> dict[str, Any]:

@@ -29,11 +29,13 @@ def draw_structure(
     path
         The file to write.
     sequence : str
+        Its bases, which are the letters of the picture.
     structure : str
         Dots and brackets.
     truth : str, optional
         The true structure: pairs that it has not are coloured, those that it has alone are dashed.
     title : str
+        Above the picture.
     """
     codes = folding.encoded(sequence, "the sequence")
     partners = folding.partners_of(structure, len(sequence), "the sequence")
