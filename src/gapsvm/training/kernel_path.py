@@ -54,7 +54,6 @@ def kernel_path(
     tol: float = 1e-3,
     method: Any = AUTO,
     threads: int = 1,
-    cache_size: float = 200.0,
 ) -> list[KernelPathPoint]:
     """Kernel machines at growing C, each warm-started from its neighbour and certified.
 
@@ -78,9 +77,7 @@ def kernel_path(
         s_i ≥ 0; 1 by default.
     tol, method : as for ``SVC``, at every point
     threads : int
-        That compute rows of K.
-    cache_size : float
-        Megabytes for rows of K that are kept, from one point to the next as well.
+        That compute rows of K, which are kept from one point to the next.
 
     Returns
     -------
@@ -88,8 +85,7 @@ def kernel_path(
         In the order of ``C`` or ``lams``.
     """
     objective = Objective(get_loss(loss), lam=1.0, bias="free" if fit_intercept else "none")
-    how: dict[str, Any] = {"threads": threads, "cache_size": cache_size}
-    task = kernel_task(X, y, kernel, objective, sample_weight, **how)
+    task = kernel_task(X, y, kernel, objective, sample_weight, threads=threads)
     if len(task) != 1:
         raise ValueError(
             f"a path needs two classes, but y holds {len(task.classes)}: {task.classes!r}"
