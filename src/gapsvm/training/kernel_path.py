@@ -13,7 +13,7 @@ from gapsvm.losses.registry import get_loss
 from gapsvm.models.support_vectors import SupportVectorModel
 from gapsvm.system.blas import one_blas_thread
 from gapsvm.training.fitting import Fitted, Objective
-from gapsvm.training.kernel_task import kernel_task
+from gapsvm.training.kernel_task import KernelTask, kernel_task
 from gapsvm.training.methods import AUTO
 from gapsvm.training.train import Options, train
 
@@ -92,17 +92,22 @@ def kernel_path(
         )
     total = task.problem(0).total_weight
     chosen = _chosen(C, lams, n_points, total, float(np.mean(task.rows.diagonal)) or 1.0)
-    options = Options(method, tol, threads=threads)
+    return _solved(task, chosen, total, Options(method, tol, threads=threads))
+
+
+def _solved(
+    task: KernelTask, lams: Sequence[float], total: float, options: Options
+) -> list[KernelPathPoint]:
+    """From the strongest λ to the weakest."""
     points: dict[int, KernelPathPoint] = {}
     warm: Any = None
     with one_blas_thread():
-        for k in sorted(range(len(chosen)), key=lambda k: -chosen[k]):
-            at = task.at(chosen[k])
+        for k in sorted(range(len(lams)), key=lambda k: -lams[k]):
+            at = task.at(lams[k])
             fit = train(at.problem(0), options, warm=warm, backend=task.rows.backend)
-            warm, fitted = fit.solution, Fitted(at, [fit])
-            lam = float(chosen[k])
+            warm, fitted, lam = fit.solution, Fitted(at, [fit]), float(lams[k])
             points[k] = KernelPathPoint(lam, 1.0 / (lam * total), fitted.model(), fitted)
-    return [points[k] for k in range(len(chosen))]
+    return [points[k] for k in range(len(lams))]
 
 
 def _chosen(
