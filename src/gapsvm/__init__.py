@@ -49,6 +49,7 @@ _HOME = {
     "SDCA": "gapsvm.solvers.sdca.serial",
     "LASVM": "gapsvm.solvers.working_set.lasvm",
     "SMO": "gapsvm.solvers.working_set.smo",
+    "CoefficientSubgradient": "gapsvm.solvers.subgradient.coefficients",
     "KernelSDCA": "gapsvm.solvers.sdca.kernel",
     "PairSDCA": "gapsvm.solvers.sdca.pairs",
     "AcceleratedSDCA": "gapsvm.solvers.sdca.accelerated",

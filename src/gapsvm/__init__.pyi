@@ -74,6 +74,9 @@ from gapsvm.solvers.sdca.accelerated import AcceleratedSDCA as AcceleratedSDCA
 from gapsvm.solvers.sdca.kernel import KernelSDCA as KernelSDCA
 from gapsvm.solvers.sdca.pairs import PairSDCA as PairSDCA
 from gapsvm.solvers.sdca.serial import SDCA as SDCA
+from gapsvm.solvers.subgradient.coefficients import (
+    CoefficientSubgradient as CoefficientSubgradient,
+)
 from gapsvm.solvers.subgradient.rules import STEP_RULES as STEP_RULES
 from gapsvm.solvers.subgradient.solver import Pegasos as Pegasos
 from gapsvm.solvers.subgradient.solver import Subgradient as Subgradient

@@ -9,7 +9,15 @@ import pytest
 from problems import KERNEL_ROWS as N
 from problems import LOSS_NAMES, feasible_points, kernel_problem, matrix
 
-from gapsvm import SVC, KernelSDCA, MiniBatchSDCA, Subgradient, solve
+from gapsvm import (
+    SVC,
+    CoefficientSubgradient,
+    KernelSDCA,
+    MiniBatchSDCA,
+    OuterBias,
+    Subgradient,
+    solve,
+)
 from gapsvm.backends import get_backend
 from gapsvm.kernels.rows import MatrixRows
 from gapsvm.kernels.spectral import kernel_sigma2
@@ -181,6 +189,60 @@ def test_sdca_is_exact_coordinate_ascent(name, sampler):
     state = solver.advance(problem, state, CPU, 1)
     np.testing.assert_allclose(state.table[:, 0], alpha, rtol=1e-8, atol=1e-9)
     np.testing.assert_allclose(state.margins, K @ (problem.c * alpha), rtol=1e-8, atol=1e-8)
+
+
+def test_subgradients_in_alpha_preconditioned_by_k_are_those_in_w():
+    """Pegasos §4: iterate by iterate, for a batch as well."""
+    for size in (1, 5):
+        problem, solver = kernel_problem(), CoefficientSubgradient(True, batch_size=size)
+        pegasos = Subgradient(batch_size=size)
+        ours, theirs = (s.init(problem, CPU, np.random.default_rng(1)) for s in (solver, pegasos))
+        for _ in range(3):
+            ours = solver.advance(problem, ours, CPU, 1)
+            while theirs.steps < ours.steps:
+                theirs = pegasos.advance(problem, theirs, CPU, 1)
+            if theirs.steps == ours.steps:
+                want = theirs.weights.w
+                np.testing.assert_allclose(ours.coef, want, rtol=1e-9, atol=1e-11)
+        np.testing.assert_allclose(ours.margins, problem.rows.gram @ ours.coef, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["hinge", "logistic", "huber"])
+def test_plain_subgradients_in_alpha_are_those_of_eq_19(name):
+    """Against differences of F, every row in the batch; and 50 steps lower F."""
+    problem = kernel_problem(name)
+    K, n = problem.rows.gram, problem.n_rows
+
+    def F(v):
+        m = K @ v
+        return problem.loss_sum(m, 0.0) / n + 0.5 * problem.lam * v @ m
+
+    solver = CoefficientSubgradient(batch_size=n, eta=1e-9)
+    state = solver.init(problem, CPU, np.random.default_rng(1))
+    state.coef = np.random.default_rng(0).normal(size=n)
+    state.margins = K @ state.coef
+    before, start = F(state.coef), state.coef.copy()
+    state = solver.advance(problem, state, CPU, 1)
+    move = state.coef - start
+    length = 1e-9 * np.sum(1 / np.sqrt(np.arange(1, 65)))
+    fell = (before - F(start + move)) / length
+    assert fell == pytest.approx(move @ move / length**2, rel=1e-3)
+    found = solve(problem, "coefficient-subgradient", tol=0.5, max_passes=60)
+    assert found.certificate.primal < problem.primal_at_zero
+
+
+def test_a_search_for_the_bias_around_pegasos():
+    """Pegasos §6, the last treatment: on the linear kernel it is that of linear problems."""
+    kernel = kernel_problem(kernel="linear", bias="free", lam=0.1)
+    problems = kernel, linear_twin(kernel)
+    solver = OuterBias(Subgradient(batch_size=2, average="tail"), passes=2.0)
+    ours, theirs = (solver.init(p, CPU, np.random.default_rng(1)) for p in problems)
+    for _ in range(12):
+        ours = solver.advance(kernel, ours, CPU, N)
+        theirs = solver.advance(problems[1], theirs, CPU, N)
+    assert ours.bias != 0.0
+    found = solve(kernel, solver, tol=0.15, max_passes=400)
+    assert found.converged
 
 
 METHODS = (

@@ -147,6 +147,12 @@ class KernelProblem(RowLosses):
     def sq_norms(self) -> Any:
         return self.rows.diagonal
 
+    @cached_property
+    def without_bias(self) -> KernelProblem:
+        """The same rows and loss with no bias: for solvers that hold one b and look for f."""
+        weight = None if self.weight is ONE else self.weight
+        return KernelProblem(self.rows, self.y, self.loss, self.lam, sample_weight=weight)
+
     @property
     def eps(self) -> float:
         """The kink of the dual at v_i = 0."""

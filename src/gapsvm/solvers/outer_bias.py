@@ -9,18 +9,21 @@ they are.  The search speaks to the inner solver by methods alone, those of ``Ho
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
 from gapsvm.backends import Backend
+from gapsvm.problems.kernel import KernelIterate, KernelProblem
 from gapsvm.problems.linear import Iterate, LinearProblem
+from gapsvm.problems.row_losses import RowLosses
 from gapsvm.registry.storable import storable
 from gapsvm.solvers.base import refusal_of
 from gapsvm.solvers.subgradient.solver import Subgradient
 from gapsvm.solvers.trace import Progress
 
+WithBias = LinearProblem | KernelProblem
 _SAME_WAY = 3
 """After so many moves towards one end of the bracket, that end is tried again."""
 
@@ -29,7 +32,7 @@ _SAME_WAY = 3
 class HoldsBias(Protocol):
     """What the search needs of an inner solver, beyond what every solver offers."""
 
-    def with_bias(self, problem: LinearProblem, state: Any, bias: float) -> Any:
+    def with_bias(self, problem: WithBias, state: Any, bias: float) -> Any:
         """The state with b held there; what was learnt at another b may count less."""
 
     def known_gap(self, state: Any) -> float:
@@ -98,16 +101,14 @@ class OuterBias:
         if inner.refusal_as_inner():
             raise ValueError(inner.refusal_as_inner())
 
-    def refusal(self, problem: LinearProblem) -> str:
+    def refusal(self, problem: object) -> str:
         """What the problem lacks for this solver to work; empty if nothing."""
-        if not isinstance(problem, LinearProblem) or problem.bias != "free":
+        if not isinstance(problem, LinearProblem | KernelProblem) or problem.bias != "free":
             bias = getattr(problem, "bias", "none")
             return f"OuterBias is for a free bias; this one is {bias!r}"
         return refusal_of(self.inner, problem.without_bias)
 
-    def init(
-        self, problem: LinearProblem, backend: Backend, rng: np.random.Generator
-    ) -> OuterBiasState:
+    def init(self, problem: WithBias, backend: Backend, rng: np.random.Generator) -> OuterBiasState:
         bias = problem.bias_at_zero
         spread = float(np.mean(np.abs(problem.t - problem.sign * bias)))
         state = OuterBiasState(
@@ -121,7 +122,7 @@ class OuterBias:
         return state
 
     def advance(
-        self, problem: LinearProblem, state: OuterBiasState, backend: Backend, budget: int
+        self, problem: WithBias, state: OuterBiasState, backend: Backend, budget: int
     ) -> OuterBiasState:
         visited = self._visited(problem, state)
         end = visited + budget
@@ -134,11 +135,11 @@ class OuterBias:
                 state.look_at = visited + problem.n_rows
         return state
 
-    def _visited(self, problem: LinearProblem, state: OuterBiasState) -> int:
+    def _visited(self, problem: WithBias, state: OuterBiasState) -> int:
         """Rows, by the inner solver."""
         return int(self.inner.progress(problem.without_bias, state.inner).rows_visited)
 
-    def _look(self, problem: LinearProblem, state: OuterBiasState) -> None:
+    def _look(self, problem: WithBias, state: OuterBiasState) -> None:
         """Move b if the inner solver knows by now which way, or has had its passes."""
         alpha = self.inner.iterate(problem.without_bias, state.inner).alpha
         pull = _pull(problem, alpha)
@@ -168,24 +169,26 @@ class OuterBias:
             state.bias = 0.5 * (state.low + state.high)
         self._hold(problem, state)
 
-    def _hold(self, problem: LinearProblem, state: OuterBiasState) -> None:
+    def _hold(self, problem: WithBias, state: OuterBiasState) -> None:
         """Put b where the inner steps read it; what was learnt at another b counts less."""
         state.moved_at = self._visited(problem, state)
         state.inner = self.inner.with_bias(problem.without_bias, state.inner, state.bias)
 
-    def iterate(self, problem: LinearProblem, state: OuterBiasState) -> Iterate:
+    def iterate(self, problem: WithBias, state: OuterBiasState) -> Iterate | KernelIterate:
         found = self.inner.iterate(problem.without_bias, state.inner)
         alpha, pull = found.alpha, _pull(problem, found.alpha)
         other = state.right if pull > 0 else state.left
         if other.size and pull != 0.0:
             share = pull / (pull - _pull(problem, other))
             alpha = alpha + share * (other - alpha)
+        if isinstance(found, KernelIterate):
+            return replace(found, alpha=alpha)
         return Iterate(found.w, found.bias, alpha, try_combination=True)
 
-    def progress(self, problem: LinearProblem, state: OuterBiasState) -> Progress:
+    def progress(self, problem: WithBias, state: OuterBiasState) -> Progress:
         return Progress(self._visited(problem, state))
 
 
-def _pull(problem: LinearProblem, alpha: Any) -> float:
+def _pull(problem: RowLosses, alpha: Any) -> float:
     """−J′(b) if α is optimal there."""
     return float(np.sum(problem.sign * problem.weight * alpha)) / problem.total_weight

@@ -29,6 +29,7 @@ from gapsvm.solvers.sdca.accelerated import AcceleratedSDCA
 from gapsvm.solvers.sdca.kernel import KernelSDCA
 from gapsvm.solvers.sdca.pairs import PairSDCA
 from gapsvm.solvers.sdca.serial import SDCA
+from gapsvm.solvers.subgradient.coefficients import CoefficientSubgradient
 from gapsvm.solvers.subgradient.rules import STEP_RULES, get_step_rule
 from gapsvm.solvers.subgradient.solver import Subgradient
 from gapsvm.solvers.working_set.lasvm import LASVM
@@ -100,6 +101,11 @@ _add("full-gram", FullGram, "all of K at once, for kernel problems of few rows; 
 _add("linear-sdca", LinearSDCA, "sdca over weights, for kernel problems with a linear kernel")
 _add("kernel-newton", KernelNewton, "blocks of rows, for kernel problems with the logistic loss")
 _add("kernel-sdca", KernelSDCA, "sdca over rows of a kernel matrix")
+_add(
+    "coefficient-subgradient",
+    CoefficientSubgradient,
+    "subgradients in the coefficients of a kernel function (Pegasos, eq. 19)",
+)
 _add("lasvm", LASVM, "support vectors that enter and leave one by one (Bordes et al.)")
 _add("smo", SMO, "steps of the best pair of rows, for kernel problems (SVM-Light, LIBSVM)")
 _add("frank-wolfe", FrankWolfe, "block-coordinate Frank-Wolfe, for structured problems")

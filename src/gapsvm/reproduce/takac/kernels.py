@@ -163,7 +163,7 @@ def verdicts(rows: Sequence[Row], settings: Settings) -> list[Verdict]:
 
 def report(folder: Path, rows: list[Row], settings: Settings) -> None:
     found = counts_of(rows, BY_NAME)
-    words = "Figure 1 with Gaussian kernels: iterations to "
+    words = "Figure 1 with kernels: iterations to "
     words += f"P(f̄) − P* ≤ {short(TARGET)}, by mini-batch size"
     draw(folder / f"{NAME}.png", found, settings, words)
     (folder / f"{NAME}.md").write_text(text(found, rows, settings), encoding="utf-8")

@@ -22,6 +22,11 @@ from gapsvm.types.steps import Averaging, Ball, BiasStep, StepSizes
 from gapsvm.types.tables import PULLS, SIGNED_WEIGHT, TARGET, VISITS
 
 
+def count_less(table: Any, share: float) -> None:
+    """Let the visits so far count for so much.  Modified: table."""
+    table[:, [VISITS, PULLS]] *= share
+
+
 class RowSteps:
     """What steps have in common where every row has a loss of its margin.
 
@@ -75,10 +80,6 @@ class RowSteps:
 
     def forget_pulls(self, table: Any) -> None:
         table[:, [VISITS, PULLS]] = 0.0
-
-    def count_less(self, table: Any, share: float) -> None:
-        """Let the visits so far count for so much.  Modified: table."""
-        table[:, [VISITS, PULLS]] *= share
 
     def take_from(
         self, view: Any, stretch: Stretch, weights: MovingWeights, table: Any, backend: Backend

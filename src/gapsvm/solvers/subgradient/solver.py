@@ -27,7 +27,7 @@ from gapsvm.solvers.subgradient import (
     ranking_steps,  # noqa: F401  # likewise
     structured_steps,  # noqa: F401  # likewise
 )
-from gapsvm.solvers.subgradient.linear_steps import LinearSteps
+from gapsvm.solvers.subgradient.linear_steps import count_less
 from gapsvm.solvers.subgradient.parameters import SubgradientParameters
 from gapsvm.solvers.subgradient.rules import (
     STEP_RULES,
@@ -227,12 +227,10 @@ class Subgradient(SubgradientParameters):
             return "OuterBias holds the bias: the inner solver takes no bias_step"
         return ""
 
-    def with_bias(
-        self, problem: LinearProblem, state: SubgradientState, bias: float
-    ) -> SubgradientState:
+    def with_bias(self, problem: Any, state: SubgradientState, bias: float) -> SubgradientState:
         """The state with b held there; what rows pulled at another b counts less."""
         state.weights.hold_bias(bias)
-        LinearSteps(problem).count_less(state.table, _OLD_VISITS)
+        count_less(state.table, _OLD_VISITS)
         return state
 
     def known_gap(self, state: SubgradientState) -> float:
