@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import threading
 
 import numpy as np
@@ -17,6 +18,14 @@ X = matrix(70, 5)
 LABELS, RESPONSE = targets(X, "margin"), targets(X, "response")
 WEIGHT = np.random.default_rng(0).uniform(0.3, 3, 70)
 METHODS = ("auto", "sdca", "interior")
+
+
+def test_parameters_are_scikit_learns_and_few_more():
+    """What tunes a method or a loss is a parameter of the method or the loss."""
+    theirs = set(inspect.signature(sklearn.svm.LinearSVC).parameters)
+    more = {"lam", "method", "penalize_intercept", "time_limit", "warm_start", "n_jobs"}
+    assert len(theirs) == 12
+    assert set(inspect.signature(LinearSVC).parameters) == theirs | more | {"callbacks"}
 
 
 def documented(model, X, y, coef, intercept, weight=None):
