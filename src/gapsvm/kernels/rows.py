@@ -33,8 +33,13 @@ _SQUARE = 512
 """Rows of a square tile of float64."""
 _DEAR = 300
 """Multiplications for a value of K from which on every row is worth a place in memory."""
+_FOR_ROWS, _FOR_BLOCKS = 7 / 8, 1 / 16
+"""Shares of the cache's size: for rows that are kept, and for K among the rows of a block."""
+_TILES = 3.0
+"""Megabytes of what lies beside them for a moment."""
 _BLAS, _LOOP = 0.018, 0.06
 """Nanoseconds of a multiplication."""
+_LEAST_BLOCK = 64
 _WIDE = 16
 _ROUNDING_SINGLE = 2.0**-24
 _LEAST = 1e-30
@@ -151,7 +156,7 @@ class KernelRows:
     def subset(self, index: Any) -> KernelRows:
         """The rows and columns of these numbers; of a matrix that is there already, a part."""
         if "gram" in self.__dict__:
-            return MatrixRows(self.gram[np.ix_(index, index)], like=self)
+            return MatrixRows(self.gram.take(index, 0).take(index, 1), like=self)
         return self.chosen(index)
 
     def chosen(self, index: Any) -> KernelRows:
@@ -171,7 +176,7 @@ class KernelRows:
     def square(self, index: Any, dtype: Any) -> Any:
         """K among some rows."""
         if "gram" in self.__dict__:
-            return np.asarray(self.gram[np.ix_(index, index)], dtype)
+            return np.asarray(self.gram.take(index, 0).take(index, 1), dtype)
         part = self.part(index, dtype)
         out = np.empty((part.size, part.size), dtype)
         self.evaluations += out.size
@@ -202,7 +207,7 @@ class KernelRows:
     def at(self, index: Any, coef: Any) -> Any:
         """(K·coef) at some rows, in float64."""
         if "gram" in self.__dict__:
-            return np.asarray(self.gram[index] @ coef)
+            return np.asarray(self.gram @ coef)[index]
         used = np.flatnonzero(coef)
         return self.sums(used, coef[used], index, np.float64)
 
@@ -346,11 +351,18 @@ class KernelRows:
             if active is not None and (cache.columns is None or _within(active, cache.columns)):
                 cache.narrow(active)
                 return cache
-        self._cache = None  # its memory first
+        self._cache = cache = None  # its memory first
         patient = self.work < _DEAR and not self.serve_several
-        size = 0.0 if self.repeatable and self.rounds_by_place else self.cache_size
+        exact = not (self.repeatable and self.rounds_by_place)
+        room = max(0.5 * self.cache_size, _FOR_ROWS * self.cache_size - _TILES)
+        size = room if exact else 0.0
         self._cache = RowCache(self.n_rows, active, dtype, size, patient=patient)
         return self._cache
+
+    @property
+    def most_in_a_block(self) -> int:
+        """Rows among which K has room beside the rows that are kept, in float64."""
+        return max(_LEAST_BLOCK, math.isqrt(int(_FOR_BLOCKS * self.cache_size * 2**20 / 8)))
 
     def forget(self) -> None:
         """Give the memory of kept rows back."""

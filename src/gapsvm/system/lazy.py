@@ -27,3 +27,4 @@ class LazyModule:
 
 sparse: Any = LazyModule("scipy.sparse")
 linalg: Any = LazyModule("scipy.linalg")
+lapack: Any = LazyModule("scipy.linalg.lapack")

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import combinations
 from typing import Any, Literal
 
@@ -28,7 +29,7 @@ from gapsvm.solvers.working_set.solver import WorkingSet
 from gapsvm.solvers.working_set.weights import LinearSDCA
 from gapsvm.system.blas import one_blas_thread
 from gapsvm.system.cores import at_most_cores
-from gapsvm.training.methods import AUTO, solver_of
+from gapsvm.training.methods import AUTO, METHODS, solver_of
 from gapsvm.training.plan import LINEAR_PASSES
 
 _SHARED = 3000
@@ -203,8 +204,14 @@ def problem_of(
     return KernelProblem(some, task.y, loss, lam_for(total), sample_weight=task.weight, bias=bias)
 
 
+@cache
+def _made(name: str) -> Any:
+    """A method as it comes: looked up once, however many small problems there are."""
+    return METHODS.make(name)
+
+
 def _solver(problem: KernelProblem, options: MachineOptions, warm: Any, max_passes: float) -> Any:
-    method = problem.default_method if options.method == AUTO else options.method
+    method = _made(problem.default_method) if options.method == AUTO else options.method
     foreseen = Foreseen(options.tol, max_passes)
     solver = tuned(solver_of(method, problem, foreseen), problem, foreseen)
     if not options.shrinking and isinstance(solver, WorkingSet):

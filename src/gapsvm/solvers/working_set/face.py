@@ -15,10 +15,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.linalg import LinAlgError
 
 from gapsvm.problems.kernel import KernelProblem
-from gapsvm.system.lazy import linalg
+from gapsvm.system.lazy import lapack
 
 _REFINEMENTS = 2
 _HOLDS = 20
@@ -41,8 +40,11 @@ def free_rows(problem: KernelProblem, coef: Any) -> Any:
     return np.flatnonzero(free)
 
 
-def stepped_on_face(problem: KernelProblem, coef: Any, chosen: Any) -> Any:
-    """v after Newton's step on the chosen rows, which are free; None where D does not grow."""
+def stepped_on_face(problem: KernelProblem, coef: Any, chosen: Any, *, far: bool = True) -> Any:
+    """v after Newton's step on the chosen rows, which are free; None where D does not grow.
+
+    ``far``: go as far as the box allows where the solution is well outside of it.
+    """
     (lower, upper), eps, before = problem.box, problem.eps, coef[chosen]
     held = coef.copy()
     held[chosen] = 0.0
@@ -54,7 +56,7 @@ def stepped_on_face(problem: KernelProblem, coef: Any, chosen: Any) -> Any:
         low = np.where(before > 0, 0.0, low)
         high = np.where(before < 0, 0.0, high)
     mass = -float(held.sum()) if problem.bias == "free" else None
-    found = _Face(Q, target, before, mass).within(low, high)
+    found = _Face(Q, target, before, mass).within(low, high, far)
     if found is None:
         return None
     if mass is not None and abs(found.sum() - mass) > _BALANCED * np.abs(coef).sum():
@@ -72,14 +74,14 @@ class _Face:
     before: Any
     mass: float | None
 
-    def within(self, low: Any, high: Any) -> Any:
+    def within(self, low: Any, high: Any, far: bool) -> Any:
         """A v in the box that is better than the one before; None where there is none."""
         factor = self._factor()
         if factor is None:
             return None
         aim = self._held_where_they_left(factor, low, high)
         if aim is None:
-            return self._held_where_they_stop(factor, low, high)
+            return self._held_where_they_stop(factor, low, high) if far else None
         move = aim - self.before
         slope = float((self.target - self.Q @ self.before) @ move)
         bend = float(move @ (self.Q @ move))
@@ -95,10 +97,9 @@ class _Face:
             more = share * float(np.mean(self.Q[diagonal]))
             self.Q[diagonal] += more
             self.target = self.target + more * self.before
-            try:
-                return linalg.cho_factor(self.Q, lower=True, check_finite=False)
-            except LinAlgError:
-                continue
+            factor, is_not = lapack.dpotrf(self.Q, lower=True, clean=False)
+            if not is_not:
+                return factor
         return None
 
     def _held_where_they_left(self, factor: Any, low: Any, high: Any) -> Any:
@@ -142,13 +143,13 @@ class _Held:
         self.rows = np.zeros(0, dtype=np.int64)
         self.wanted = np.array([] if face.mass is None else [face.mass])
         self.across = np.ones((len(face.Q), self.wanted.size))
-        self.spread = linalg.cho_solve(factor, self.across, check_finite=False)
+        self.spread = _solved(factor, self.across)
 
     def hold(self, rows: Any) -> None:
         """Some more."""
         across = np.zeros((len(self.across), rows.size))
         across[rows, np.arange(rows.size)] = 1.0
-        spread = linalg.cho_solve(self.factor, across, check_finite=False)
+        spread = _solved(self.factor, across)
         self.rows = np.concatenate([self.rows, rows])
         self.across = np.concatenate([self.across, across], axis=1)
         self.spread = np.concatenate([self.spread, spread], axis=1)
@@ -161,10 +162,11 @@ class _Held:
         inner = unit[:, None] * inner * unit
 
         def once(target: Any, wanted: Any) -> tuple[Any, Any]:
-            v = linalg.cho_solve(self.factor, target, check_finite=False)
+            v = _solved(self.factor, target)
             if not wanted.size:
                 return v, wanted
-            force = unit * np.linalg.lstsq(inner, unit * (self.across.T @ v - wanted))[0]
+            off = unit * (self.across.T @ v - wanted)
+            force = unit * (off / inner[0] if off.size == 1 else np.linalg.lstsq(inner, off)[0])
             return v - self.spread @ force, force
 
         v, force = once(self.face.target, wanted)
@@ -173,6 +175,10 @@ class _Held:
             dv, more = once(off, wanted - self.across.T @ v)
             v, force = v + dv, force + more
         return v
+
+
+def _solved(factor: Any, right: Any) -> Any:
+    return lapack.dpotrs(factor, right, lower=True)[0] if right.size else right
 
 
 def _ends(v: Any, move: Any, low: Any, high: Any) -> Any:

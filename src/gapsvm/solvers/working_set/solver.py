@@ -45,6 +45,8 @@ _STALE, _FALL = 200, 1e-3
 _EARLY, _NEAR = 1e-2, 1.0
 """Violations, as a share of the largest |y|, from which on Newton's step on the free rows is tried:
 of a problem that is one block, and of others.  Farther away it costs ..."""
+_FEW_ROUNDS = 32
+"""So many rounds come first, which with C near 1 are mostly enough."""
 _FAR = 16.0
 """... as much as so many in rounds."""
 _GROWTH_EVERY, _GROWTH_MOST = 64, 4
@@ -72,7 +74,9 @@ class WorkingSetState:
     idle: int = 0
     """Rounds without a step."""
     spent: float = 0.0
-    """Nanoseconds, as estimated, since Newton's step was last tried."""
+    """Nanoseconds, as estimated, since Newton's step was last tried, ..."""
+    cost: float = 0.0
+    """... and in all rounds."""
     primal: float = math.inf
     """The least value of P that any round found."""
     left: float = math.inf
@@ -92,14 +96,14 @@ class WorkingSet:
     Parameters
     ----------
     block_size : int
-        Rows of a block at first; of a problem that takes many rounds four times as many, where
-        a sixteenth of the cache holds such a block in float32.
+        Rows of a block at first; of a problem that takes many rounds four times as many.  K among
+        them takes no more than a sixteenth of the cache.
     whole : int
         Problems of so many rows at most are one block, K in float64.
     single : bool
         Values of K in float32 until they do not tell any more, then in float64.
     face : int
-        Free rows up to which Newton's step on them is taken, where half the cache holds K among
+        Free rows up to which Newton's step on them is taken, where the cache has room for K among
         them and its factor.
     alpha : array, optional
         Where to start.
@@ -175,7 +179,8 @@ class WorkingSet:
             problem.rows.subtract(rows, by, state.pull, dtype, state.active)
             state.pull[rows] -= problem.ridge[rows] * by
             state.looked = None
-            state.spent += _round_price(problem, state, members.size, steps, rows.size)
+            price = _round_price(problem, state, members.size, steps, rows.size)
+            state.spent, state.cost = state.spent + price, state.cost + price
         state.members, state.rounds = members, state.rounds + 1
         state.steps += max(steps, 1)
         state.idle = 0 if steps else state.idle + 1
@@ -238,8 +243,7 @@ class WorkingSet:
         """The next block: half of the last one, and the rows with the steepest ways up and down."""
         up, down = slopes(problem, state)
         growth = min(_GROWTH_MOST, 2 ** (state.rounds // _GROWTH_EVERY))
-        room = int(math.sqrt(problem.rows.cache_size * 2**20 / 32))
-        size = min(max(self.block_size, min(self.block_size * growth, room)), problem.n_rows)
+        size = min(self.block_size * growth, problem.rows.most_in_a_block, problem.n_rows)
         size = min(size, max(_LEAST_BLOCK, problem.n_rows // 4))
         kept = state.members[max(0, state.members.size - size // 2) :]
         up[kept] = down[kept] = -math.inf
@@ -323,7 +327,7 @@ class WorkingSet:
         """Newton's step on the free rows, near the optimum; taken where it raises D.
 
         Of a large problem it is tried when rounds have cost as much as it would, or, far from the
-        optimum, many times as much.
+        optimum, many times as much, and seem to cost as much again.
         """
         size = float(np.max(np.abs(problem.y), initial=0.0))
         whole = self._is_whole(problem)
@@ -331,14 +335,17 @@ class WorkingSet:
         if problem.rows.is_definite is False or (whole and not near):
             return
         chosen = free_rows(problem, state.coef)
-        room = whole or 16 * chosen.size**2 <= problem.rows.cache_size * 2**20 / 2
+        room = whole or 16 * chosen.size**2 <= problem.rows.cache_size * 2**20
         if not 0 < chosen.size <= self.face or not room:
             return
         price = (1.0 if near else _FAR) * _newton_price(problem, state, chosen.size)
-        if not whole and state.spent < price:
+        worth = min(state.spent, self._cost_to_come(problem, state))
+        if not whole and (state.rounds < _FEW_ROUNDS or worth < price):
             return
         state.spent = 0.0
-        found = stepped_on_face(problem, state.coef, chosen)
+        if not whole and 2 * chosen.size**2 > problem.rows.most_in_a_block**2:
+            problem.rows.forget()  # its room is wanted
+        found = stepped_on_face(problem, state.coef, chosen, far=state.rounds >= _FEW_ROUNDS)
         if found is None:
             return
         before = replace(state)
@@ -348,6 +355,13 @@ class WorkingSet:
         if whole and not state.violation < before.violation:
             state.coef, state.pull, state.bias = before.coef, before.pull, before.bias
             state.violation, state.hint = before.violation, before.hint
+
+    def _cost_to_come(self, problem: KernelProblem, state: WorkingSetState) -> float:
+        """Nanoseconds of the rounds to the aim, if the gap goes on to fall as it has."""
+        aim, start = self.aim or 0.0, problem.primal_at_zero
+        if not 0.0 < aim < state.hint < start:
+            return math.inf if state.hint > aim else 0.0
+        return state.cost * math.log(state.hint / aim) / math.log(start / state.hint)
 
     @staticmethod
     def _pull_anew(problem: KernelProblem, state: WorkingSetState) -> None:
