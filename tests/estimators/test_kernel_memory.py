@@ -30,7 +30,7 @@ def peak_of(act):
 @pytest.mark.parametrize("make", [np.asarray, sp.csr_matrix], ids=["dense", "sparse"])
 @pytest.mark.parametrize(("C", "cache_size"), [(1.0, 24), (300.0, 40)])
 def test_a_fit_keeps_to_the_cache_and_some_numbers_a_row(make, C, cache_size):
-    """The cache, the data and 200 bytes a row, also where blocks grow and Newton's step is taken."""
+    """The cache, the data, 200 bytes a row; also with blocks that grow and Newton's step."""
     data = make(np.where(np.abs(X) > 1.3, X, 0.0)) if make is sp.csr_matrix else X
     size = data.nbytes if make is np.asarray else data.data.nbytes + data.indices.nbytes
     model = SVC(gamma=0.3, C=C, cache_size=cache_size, tol=1e-4, max_iter=50_000)
