@@ -152,6 +152,16 @@ def test_a_checkpoint_goes_on_bit_for_bit():
     np.testing.assert_array_equal(again.solution.w, straight.solution.w)
 
 
+def test_a_weak_bound_does_not_say_that_steps_led_away():
+    """Early gradients prove less than D = 0 does; the iterate is the best one nonetheless."""
+    p = variant("plain", 1e-4)
+    result = solve(p, LBFGS(), gap=0, max_passes=3)
+    assert result.certificate.primal < p.primal_at_zero
+    assert result.certificate.dual == 0.0
+    assert result.is_last
+    assert "led away" not in result.ending
+
+
 def test_what_is_not_finite_proves_nothing():
     p = variant("plain")
     certificate = p.certify(SmoothIterate(np.full(p.shape, 1e200)), CPU)

@@ -310,7 +310,8 @@ class _Loop:
         """What was kept, or the warm start where that is better; the trace ends with it."""
         if self.warm is not None and self.warm.gap < self.kept.gap:
             self.kept = self.warm
-        is_last = self.kept is self.latest and not self.diverged
+        same_point = self.latest is not None and self.kept.primal == self.latest.primal
+        is_last = same_point and not self.diverged
         if self.kept is not self.latest:
             self._record(self.kept)
         return Result(self.kept, status, self.passes, self.solver, self.run, is_last)

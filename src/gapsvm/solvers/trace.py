@@ -110,7 +110,7 @@ class Result:
     solver: Any
     checkpoint: Checkpoint
     is_last: bool = True
-    """Whether it is the last iterate, with the last lower bound."""
+    """Whether it is the last iterate, if not with the last lower bound."""
 
     def __repr__(self) -> str:
         """Short: numbers, no arrays."""
