@@ -134,3 +134,24 @@ def test_bad_input_of_a_fitted_model(fitted):
         fitted.predict([7])
     with pytest.raises(ValueError, match="1 sequences but y has 0"):
         fitted.score(["ACGU"], [])
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [({"wrong_pair": 0.0, "missed_pair": 0.0}, "both 0"), ({"lam": 1e-320}, "lam"), ({}, "empty")],
+)
+def test_a_fit_that_fails_leaves_the_estimator_as_it_was(change, message):
+    model = RNAFolder(random_state=0).fit(X, Y)
+    before = model.predict(X)
+    sequences = X if change else [*X[1:], ""]
+    with pytest.raises(ValueError, match=message):
+        model.set_params(**change).fit(sequences, Y)
+    assert model.predict(X) == before
+
+
+@pytest.mark.parametrize("method", ["auto", "bundle", "proximal-bundle", "pegasos", "proximal"])
+def test_nothing_to_learn_is_certified_at_once(method):
+    """A sequence without a pair, and a base that pairs with nothing: P = 0 whatever w."""
+    model = RNAFolder(method=method).fit(["AAAA", "N"], ["....", "."])
+    assert (model.primal_objective_, model.dual_gap_) == (0.0, 0.0)
+    assert model.predict(["AAAA", "N"]) == ["....", "."]

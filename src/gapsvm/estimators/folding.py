@@ -150,6 +150,8 @@ class RNAFolder(CertifiedFit):
         self._validate_params()
         if len(X) == 0:
             raise ValueError("X has no sequences")
+        if self.wrong_pair == self.missed_pair == 0:
+            raise ValueError("wrong_pair and missed_pair are both 0: no structure loses anything")
         weight = checked_example_weights(sample_weight, len(X))
         lam = self.lam if self.lam is not None else lam_of(self.C, float(weight.sum()))
         if self.per_base:

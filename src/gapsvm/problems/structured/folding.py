@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Literal
 
 import numpy as np
@@ -20,6 +21,9 @@ from gapsvm.rows import folding
 
 _BASES_A_VISIT = 2000.0
 """A fold of n bases takes as long as n²/2000 visits to structures that are known."""
+
+
+_backend = cache(get_backend)
 
 
 @dataclass(frozen=True)
@@ -46,7 +50,7 @@ class FoldingOracle:
 
     def features(self, x: Any, y: Any) -> Any:
         """φ(x, y): counts of the pieces of a structure."""
-        return folding.structure_features(x, y, get_backend(self.backend))
+        return folding.structure_features(x, y, _backend(self.backend))
 
     def loss(self, truth: Any, y: Any) -> float:
         """Δ(truth, y)."""
@@ -54,7 +58,7 @@ class FoldingOracle:
 
     def argmax(self, w: Any, x: Any, truth: Any = None) -> Any:
         """The structure of the highest score; given a truth, of the highest score + Δ."""
-        scores, backend = folding.scores_of(w), get_backend(self.backend)
+        scores, backend = folding.scores_of(w), _backend(self.backend)
         if truth is None:
             return folding.fold(x, scores, backend).partners
         prices = np.array(self.prices)
