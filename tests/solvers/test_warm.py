@@ -4,19 +4,35 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import chains
 import numpy as np
+import own
 import pytest
 from problems import BIASES, LOSS_NAMES, matrix, problem, targets
 
-from gapsvm import LinearSVC, LinearSVR, MiniBatchSDCA, OuterBias, Subgradient, svm_path
+from gapsvm import (
+    ChainLikelihood,
+    FeatureRows,
+    KernelProblem,
+    LinearSVC,
+    LinearSVR,
+    MiniBatchSDCA,
+    OuterBias,
+    RankingProblem,
+    Subgradient,
+    get_kernel,
+    get_loss,
+    svm_path,
+)
 from gapsvm.backends import get_backend
 from gapsvm.problems.linear import Iterate
 from gapsvm.problems.multiclass import MulticlassProblem
+from gapsvm.solvers.base import Foreseen, warmed
 from gapsvm.solvers.loop import solve
 from gapsvm.solvers.newton.newton import Newton
 from gapsvm.solvers.sdca.serial import SDCA
 from gapsvm.solvers.trace import Status
-from gapsvm.training.methods import that_solve
+from gapsvm.training.methods import solver_of, that_solve
 from gapsvm.training.train import Options, train
 
 TOL = 1e-5
@@ -185,3 +201,44 @@ def test_several_classes_start_with_a_look_too():
     again = train(p, options(solver, 0.02, seed=5), warm=best.solution).result
     assert again.passes == 0
     assert again.gap == pytest.approx(best.result.gap)
+
+
+def _machine(loss, bias="free"):
+    X = matrix(40, 4)
+    y = targets(X, get_loss(loss).kind)
+    rows = FeatureRows(X, get_kernel("rbf", gamma=0.3))
+    return KernelProblem(rows, y, get_loss(loss), 0.05, bias=bias)
+
+
+def _documents(loss):
+    return RankingProblem(matrix(40, 4), np.arange(40) % 3, np.arange(40) // 8, 0.1, loss=loss)
+
+
+OTHERS = {
+    "machine": lambda: _machine("hinge"),
+    "machine without a bias": lambda: _machine("squared_hinge", "none"),
+    "machine for numbers": lambda: _machine("epsilon_insensitive"),
+    "smooth machine": lambda: _machine("logistic"),
+    "pairs": lambda: _documents("pairs"),
+    "ndcg": lambda: _documents("ndcg"),
+    "chain": chains.problem,
+    "random field": lambda: ChainLikelihood(*chains.tiny(), 3, 0.1),
+    "own": own.problem,
+    "joint": lambda: MulticlassProblem(matrix(40, 4), np.arange(40) % 3, 3, "multinomial", 0.1),
+}
+
+
+@pytest.mark.parametrize("kind", OTHERS)
+def test_every_kind_of_problem_starts_with_a_look(kind):
+    """Whatever solved it, and whatever goes on."""
+    p = OTHERS[kind]()
+    foreseen, target = Foreseen(0.05, 500), 0.05 * p.primal_at_zero
+    for method in (p.default_method, that_solve(p)[-1]):
+        best = solve(p, solver_of(method, p, foreseen), gap=target, max_passes=500)
+        if not best.converged:
+            continue
+        for other in that_solve(p):
+            solver = warmed(solver_of(other, p, foreseen), best.solution)
+            again = solve(p, solver, gap=target, max_passes=500, first=best.solution, seed=3)
+            assert again.converged, (method, other)
+            assert again.passes <= 2, (method, other)
