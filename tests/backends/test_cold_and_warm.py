@@ -27,7 +27,7 @@ def run(direction: str, cache: Path) -> tuple[dict[str, str], list[str]]:
         env=environment,
         capture_output=True,
         text=True,
-        timeout=500,
+        timeout=1500,
         check=False,
     )
     assert done.returncode == 0, done.stderr
