@@ -57,6 +57,7 @@ _HOME = {
     "WorkingSet": "gapsvm.solvers.working_set.solver",
     "KernelNewton": "gapsvm.solvers.working_set.newton",
     "read_libsvm": "gapsvm.models.libsvm",
+    "warm_up": "gapsvm.estimators.warm_up",
     "write_libsvm": "gapsvm.models.libsvm",
     "Exact": "gapsvm.solvers.newton.exact",
     "InteriorPoint": "gapsvm.solvers.newton.interior",

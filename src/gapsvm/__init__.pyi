@@ -28,6 +28,7 @@ from gapsvm.estimators.online import OnlineSVC as OnlineSVC
 from gapsvm.estimators.online import OnlineSVR as OnlineSVR
 from gapsvm.estimators.ranking import RankSVC as RankSVC
 from gapsvm.estimators.structured import StructuredSVC as StructuredSVC
+from gapsvm.estimators.warm_up import warm_up as warm_up
 from gapsvm.io.conll import Template as Template
 from gapsvm.io.conll import read_conll as read_conll
 from gapsvm.io.rna import read_rna as read_rna

@@ -121,3 +121,43 @@ def test_no_home_at_all(tmp_path):
     file.touch()
     run(SMALL, cache=file / "below")
     run(SMALL, cache="", HOME=str(tmp_path / "missing"), XDG_CACHE_HOME="")
+
+
+@pytest.mark.slow
+def test_a_first_fit_says_what_it_waits_for(tmp_path):
+    """Under verbose=1, after a second; the next process has nothing to say, or to compile."""
+    code = FIRST.format(writeable=True).replace("tol=0.1", "tol=0.1, verbose=1")
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    said = []
+    for _ in range(2):
+        done = subprocess.run(
+            [sys.executable, "-c", code],
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=300,
+        )
+        assert done.returncode == 0, done.stderr
+        said.append("compiling what this fit runs" in done.stderr)
+    assert said == [True, False]
+
+
+@pytest.mark.slow
+def test_warm_up_compiles_what_is_reached(tmp_path):
+    """Reading text, and small fits that insist on compiled loops, find all they need."""
+    code = "import gapsvm; print(gapsvm.warm_up('text', 'small'))"
+    run(code, cache=tmp_path)
+    before = kept(tmp_path)
+    assert {name.rpartition("-")[0] for name in before} >= {
+        "parse_rows",
+        "exact_interior",
+        "exact_newton",
+    }
+    insisting = "from gapsvm.backends import renting; renting.settle()\n" + SMALL
+    assert "numba" in run(insisting, cache=tmp_path)
+    assert kept(tmp_path) == before
+
+
+def test_warm_up_knows_its_parts():
+    with pytest.raises(ValueError, match="unknown part 'everything'; choose of small, text"):
+        gapsvm.warm_up("everything")

@@ -498,6 +498,26 @@ def reproduce(
     raise typer.Exit(run_reproduce(name, output, quick, seeds, threads, fresh, folder, only))
 
 
+@app.command(name="warm-up")
+def warm_up(
+    parts: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[PARTS]...",
+            help="small, text, linear, classes, online, kernels, ranking, sequences; all of them "
+            "by default.",
+        ),
+    ] = None,
+) -> None:
+    """Compile beforehand what fits would compile when they first need it: some minutes, once.
+
+    For images and clusters. The variable NUMBA_CACHE_DIR names the cache's folder.
+    """
+    from gapsvm.cli.warm_up import run_warm_up
+
+    run_warm_up(parts or [])
+
+
 @app.command()
 def demo(
     gap: Annotated[

@@ -6,6 +6,7 @@ import math
 import time
 from typing import Any
 
+from gapsvm.backends.compiling import CompilerNotice
 from gapsvm.solvers.trace import Callback, Record
 
 
@@ -26,11 +27,15 @@ class ProgressBar:
         self.title, self.shown, self.delay = title, shown, delay
         self.started = time.perf_counter()
         self.bar: Any = None
+        self.notice = CompilerNotice()
 
     def __enter__(self) -> ProgressBar:
+        if self.shown:
+            self.notice.begin()
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.notice.end()
         if self.bar is not None:
             self.bar.stop()
 

@@ -15,6 +15,7 @@ from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler
 from numba.core.cpu import CPUTargetOptions
 
+from gapsvm.backends.compiling import compiling
 from gapsvm.backends.numba.kept import KeptCode
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -47,7 +48,8 @@ class _KernelCompiler(Compiler):
             library = _OwnCode(self.state.targetctx.codegen(), function.__qualname__)
             library.enable_object_caching()
             self.state.library = library
-        return super().compile_extra(function)
+        with compiling():
+            return super().compile_extra(function)
 
 
 def _compile(function: F, **options: Any) -> F:
