@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, runtime_checkable
 
+from gapsvm.types.curves import FiveNumbers, Logit
+
 
 @runtime_checkable
 class Curve(Protocol):
@@ -77,7 +79,7 @@ class Loss:
         if self.kind not in ("margin", "response"):
             raise ValueError(f"loss {self.name!r}: kind is margin or response, not {self.kind!r}")
         curve: Any = self.curve  # whatever a user gave
-        if not isinstance(curve, Curve):
+        if not isinstance(curve, FiveNumbers | Logit) and not isinstance(curve, Curve):
             missing = [
                 name for name in dir(Curve) if name[0] != "_" and not hasattr(self.curve, name)
             ]

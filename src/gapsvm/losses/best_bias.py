@@ -155,7 +155,7 @@ def _flat_middle(slope: Any, guess: float, flat: float) -> float:
 
     An interval that never ends counts by the end it has.
     """
-    zero = _root(slope, guess)
+    zero = _root(slope, guess, 0.01 * flat)
     if zero is None:
         return guess
     near = 1e-6 * (1.0 + abs(zero))
@@ -169,13 +169,14 @@ def _flat_middle(slope: Any, guess: float, flat: float) -> float:
     return sum(ends) / len(ends) if ends else zero
 
 
-def _root(slope: Any, guess: float) -> float | None:
-    """Zero of a nonincreasing function, from a bracket that grows around the guess."""
+def _root(slope: Any, guess: float, rounding: float = 0.0) -> float | None:
+    """Zero of a nonincreasing function, from a bracket that grows around the guess; the guess
+    where it is no farther from one than rounding goes."""
+    at_guess = slope(guess)
+    if abs(at_guess) <= rounding:
+        return guess
     from scipy.optimize import brentq  # a quarter of a second, which most fits do not need
 
-    at_guess = slope(guess)
-    if at_guess == 0.0:
-        return guess
     direction = 1.0 if at_guess > 0 else -1.0
     width, near = 1e-3 * (1.0 + abs(guess)), guess
     for _ in range(40):

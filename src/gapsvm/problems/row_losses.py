@@ -95,7 +95,12 @@ class RowLosses:
             return self.best_bias(np.zeros(self.n_rows), 0.0)
         # At w = 0 the rows of a class are alike: two of them stand for all.
         positive = float(np.sum(self.weight * (self.y > 0)))
-        mass = np.array([positive, self.total_weight - positive])
+        negative = self.total_weight - positive
+        known = getattr(self.loss.curve, "bias_between", None)
+        found = None if known is None else known(positive, negative)
+        if found is not None:
+            return float(found)
+        mass = np.array([positive, negative])
         two = Part(np.zeros(2), np.array([1.0, -1.0]), ONE, mass)
         return best_bias(self.loss.curve, [two])
 

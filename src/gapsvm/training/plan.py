@@ -13,6 +13,7 @@ from gapsvm.problems.kernel import KernelProblem
 from gapsvm.problems.linear import LinearProblem
 from gapsvm.solvers.base import Foreseen, Solver, refusal_of, tuned, warmed
 from gapsvm.solvers.newton import exact_cost
+from gapsvm.solvers.newton.exact import Exact
 from gapsvm.solvers.newton.normal_equations import are_narrow, step_nanoseconds
 from gapsvm.solvers.sdca.accelerated import AcceleratedSDCA
 from gapsvm.solvers.working_set.newton import KernelNewton
@@ -25,8 +26,13 @@ _EXACT = 1e-12
 """Small problems are solved to this share of P₀ whatever the tolerance, ..."""
 _POLISHED = 1e-15
 """... and on to this one as long as steps still help."""
-_SMALL = 5e5
-"""Nanoseconds of a step of "exact" up to which a problem counts as small."""
+_SMALL = 4e6
+"""Nanoseconds that "exact" may take for a problem that counts as small, whatever others take."""
+_SPARSE, _FEW = 3, 1_000_000
+"""Rows are written out by "exact" where that takes so many times the stored values, and so many
+more."""
+_FEWEST_PASSES, _PASSES_PER_ROOT = 6.0, 3.5
+_EXACTLY = Exact()
 LINEAR_PASSES = 300
 """Passes of SDCA over the weights of a linear kernel, before working sets take over."""
 _INTERIOR_STEPS, _NEWTON_STEPS = 30, 12
@@ -101,7 +107,7 @@ def _of_linear(problem: LinearProblem, method: str, foreseen: Foreseen, warm: An
     if method == PRIMAL:
         narrow = are_narrow(problem.rows)
         return plan(problem, "interior" if narrow else "pegasos", foreseen, warm)
-    if is_small(problem):
+    if is_small(problem, foreseen):
         exact = _stage("exact", problem, foreseen, warm)
         tol = _POLISHED if warm is None else _EXACT
         return [replace(exact, tol=tol), _stage("interior", problem, foreseen, warm)]
@@ -117,14 +123,23 @@ def _of_linear(problem: LinearProblem, method: str, foreseen: Foreseen, warm: An
     return [replace(first, max_passes=worth, patience=patience), interior]
 
 
-def is_small(problem: LinearProblem) -> bool:
-    """Whether to solve a problem exactly: in some milliseconds, or at once where other methods
-    would have to wait for a compiler."""
-    if refusal_of(METHODS["exact"](), problem):
+def is_small(problem: LinearProblem, foreseen: Foreseen) -> bool:
+    """Whether to solve a problem exactly: in some milliseconds, or sooner than SDCA is expected to
+    come near, or at once where other methods would have to wait for a compiler."""
+    n, d = problem.rows.shape
+    if n * d > _SPARSE * problem.rows.n_stored + _FEW or refusal_of(_EXACTLY, problem):
         return False
-    if exact_cost.step_nanoseconds(problem) <= _SMALL:
+    price = exact_cost.nanoseconds(problem)
+    if price <= max(_SMALL, passes_expected(problem, foreseen.tol) * problem.pass_nanoseconds):
         return True
     return not is_due("sdca", "sdca_passes", exact_cost.numpy_seconds(problem))
+
+
+def passes_expected(problem: LinearProblem, tol: float) -> float:
+    """Passes that accelerated SDCA takes, as measured on tables: with the root of ‖x‖²/(λS)."""
+    stiffness = problem.mean_sq_norm * problem.scale
+    digits = max(1.0, -math.log10(max(tol, 1e-15)) / 3.0)
+    return digits * max(_FEWEST_PASSES, _PASSES_PER_ROOT * math.sqrt(stiffness))
 
 
 @by_itself.register

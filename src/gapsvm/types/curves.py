@@ -66,6 +66,15 @@ class FiveNumbers(NamedTuple):
         value = -t * a + self.eps * np.abs(a) + 0.5 * self.curvature * a * a
         return np.where(inside, value, np.inf)
 
+    def bias_between(self, up: float, down: float) -> float | None:
+        """The b that minimises up·φ(b) + down·φ(−b) at t = 1, the middle one if many do; None where
+        it has to be searched for."""
+        if self.eps != 0 or self.lo != 0:
+            return None
+        if self.curvature == 0:
+            return 0.0 if abs(up - down) <= 1e-12 * (up + down) else float(np.sign(up - down))
+        return (up - down) / (up + down) if self.hi == np.inf else None
+
     @property
     def largest_bend(self) -> float:
         """A bound of φ″; infinite where φ has a kink."""
@@ -149,6 +158,10 @@ class Logit(NamedTuple):
             entropy = np.where(p > 0, p * np.log(p), 0.0)
             entropy = entropy + np.where(p < 1, (1 - p) * np.log1p(-p), 0.0)
         return np.where(inside, entropy, np.inf)
+
+    def bias_between(self, up: float, down: float) -> float | None:
+        """The b that minimises up·φ(b) + down·φ(−b)."""
+        return float(np.log(up / down)) if up > 0 and down > 0 else None
 
     @property
     def largest_bend(self) -> float:

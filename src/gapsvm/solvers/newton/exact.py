@@ -31,7 +31,7 @@ from gapsvm.backends.renting import is_due, rented
 from gapsvm.problems.linear import Iterate, LinearProblem
 from gapsvm.registry.storable import storable
 from gapsvm.solvers.base import refusal_of_balls, refusal_of_others
-from gapsvm.solvers.newton.exact_cost import numpy_seconds, step_nanoseconds
+from gapsvm.solvers.newton.exact_cost import has_kinks, numpy_seconds, step_nanoseconds
 from gapsvm.solvers.trace import Progress
 from gapsvm.system.blas import one_blas_thread
 from gapsvm.types.curves import FiveNumbers, Logit
@@ -110,7 +110,7 @@ class Exact:
         self, problem: LinearProblem, backend: Backend, rng: np.random.Generator
     ) -> ExactState:
         n, d = problem.n_rows, _features(problem).shape[0]
-        smooth = is_smooth(problem.loss.curve)
+        smooth = not has_kinks(problem.loss.curve)
         is_response = problem.loss.kind == "response"
         bias = problem.bias_at_zero if is_response or smooth else 0.0  # amid both classes
         w = np.zeros(d + 1)
@@ -131,13 +131,13 @@ class Exact:
         n, p0 = problem.n_rows, problem.primal_at_zero
         curve: Any = problem.loss.curve
         steps = max(1, budget // n)
-        bend = curve.largest_bend if is_smooth(curve) else 0.0
+        bend = curve.largest_bend if not has_kinks(curve) else 0.0
         limits = Limits(steps, self.tol * p0, p0, state.size, bend)
         best = Best(state.best_w, state.best_alpha, state.ledger)
         rows = _small(problem)
         room = backend.exact_room(len(rows.columns), n, len(state.u))
         with _by_numpy() if backend.name == "reference" else nullcontext():
-            if is_smooth(curve):
+            if not has_kinks(curve):
                 backend.exact_newton(rows, curve, state.w, best, room, limits)
             else:
                 box = (state.u, state.slack, state.zeta, state.upsilon, state.residual)
@@ -167,7 +167,7 @@ def _by_numpy() -> Iterator[None]:
 
 
 def _kernel(problem: LinearProblem) -> tuple[str, str]:
-    smooth = is_smooth(problem.loss.curve)
+    smooth = not has_kinks(problem.loss.curve)
     return ("exact_newton",) * 2 if smooth else ("exact", "exact_interior")
 
 
@@ -175,7 +175,7 @@ def _refusal_of_curve(loss: Any) -> str:
     curve = loss.curve
     if not isinstance(curve, FiveNumbers | Logit):
         return f"loss {loss.name!r} is neither of the family of five numbers nor logistic"
-    if not is_smooth(curve) and not np.isfinite([curve.lo, curve.hi]).all():
+    if has_kinks(curve) and not np.isfinite([curve.lo, curve.hi]).all():
         return f"loss {loss.name!r} has neither a finite slope nor smoothing"
     return ""
 
@@ -185,10 +185,6 @@ def _refusal_of_size(problem: LinearProblem) -> str:
     if min(n, d) <= _MOST_FEATURES and n * d <= _MOST_VALUES:
         return ""
     return f"X is {n} × {d}, too large for small problems' method; use 'interior'"
-
-
-def is_smooth(curve: Any) -> bool:
-    return isinstance(curve, Logit) or curve.curvature > 0
 
 
 def _start(problem: LinearProblem, size: float, bias: float) -> list[Any]:
