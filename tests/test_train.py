@@ -18,7 +18,7 @@ FORESEEN = Options().foreseen
 
 
 def wide(loss="hinge", lam=1e-3):
-    """Too large to be solved exactly without being asked."""
+    """Too large to be solved exactly where that takes longer than a few passes."""
     return problem(loss, 3000, 150, lam=lam)
 
 
@@ -41,11 +41,16 @@ def test_plans_of_small_problems(method, loss, first):
 
 
 @pytest.mark.parametrize("loss", ["hinge", "logistic"])
-@pytest.mark.parametrize(("lam", "first"), [(1.0, "sdca"), (1e-9, "accelerated")])
+@pytest.mark.parametrize(("lam", "first"), [(1.0, "sdca"), (3e-4, "accelerated")])
 def test_the_plan_of_a_large_problem_changes_method(lam, first, loss):
     stages = plan(wide(loss, lam), "auto", FORESEEN)
     assert [stage.method for stage in stages] == [first, "interior"]
     assert stages[0].max_passes < np.inf
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_what_would_take_many_passes_is_solved_exactly(loss):
+    assert plan(wide(loss, 1e-9), "auto", FORESEEN)[0].method == "exact"
 
 
 def test_unknown_method_lists_the_known_ones():
@@ -62,8 +67,9 @@ def test_auto_reaches_its_tolerance(loss):
     assert fit.result.gap <= 1e-6 * p.primal_at_zero
 
 
-def test_stages_make_one_trace():
+def test_stages_make_one_trace(monkeypatch):
     """SDCA cannot reach 1e-10 here; the interior point does; passes and clocks go on."""
+    monkeypatch.setattr("gapsvm.training.plan.is_small", lambda *about: False)
     p = problem("hinge", 3000, 150, lam=1e-6)
     fit = train(p, Options(tol=1e-10, max_passes=10**5))
     assert fit.method == "interior"
