@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from commands import Command
+from sklearn.metrics.pairwise import rbf_kernel
 
 import gapsvm
 from gapsvm.cli import inspect
@@ -39,6 +40,20 @@ def test_json(run: Command, two_classes: Path) -> None:
     assert {"1", "2", "240", str(facts["batch_worth_using"])} <= set(facts["beta"])
     for size, factor in facts["beta"].items():
         assert factor == beta(int(size), len(X), value)
+
+
+def test_sigma2_of_a_kernel_matrix(
+    run: Command, shown: Command, two_classes: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    X = gapsvm.read_svmlight(two_classes).X.toarray()
+    K = rbf_kernel(X, gamma=0.1)
+    facts = json.loads(run("inspect", two_classes, "--json", "--kernel", "rbf(gamma=0.1)").out)
+    assert facts["sigma2"] == pytest.approx(np.linalg.eigvalsh(K)[-1] / len(X), rel=0.011)
+    assert facts["kernel"] == "rbf(gamma=0.1)"
+    assert "σ² of K/n" in shown("inspect", two_classes, "--kernel", "rbf(gamma=0.1)").out
+    monkeypatch.setattr(inspect, "_KERNEL_ROWS", 50)
+    facts = json.loads(run("inspect", two_classes, "--json", "--kernel", "rbf(gamma=0.1)").out)
+    assert facts["sigma2_kind"] == "estimate"
 
 
 def test_in_words_and_bars(run: Command, shown: Command, two_classes: Path) -> None:

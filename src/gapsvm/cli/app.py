@@ -300,6 +300,10 @@ def inspect(
     header: HeaderOption = None,
     no_verify: NoVerifyOption = False,
     json: JsonOption = False,
+    kernel: Annotated[
+        str | None,
+        typer.Option(metavar="SPEC", help="σ² of the matrix of a kernel, as with fit --kernel."),
+    ] = None,
 ) -> None:
     """Say what is in a file: sizes, sparsity, labels, norms, σ² and the batch size worth using.
 
@@ -307,7 +311,7 @@ def inspect(
     """
     from gapsvm.cli.inspect import run_inspect
 
-    run_inspect(data, json, threads, label, header, not no_verify)
+    run_inspect(data, json, threads, label, header, not no_verify, kernel)
 
 
 @app.command()

@@ -15,23 +15,40 @@ from gapsvm.cli.models import is_model, run_inspect_model
 from gapsvm.cli.output import Cell, print_json, require_output, say, show_facts
 from gapsvm.cli.streams import is_terminal, spelled
 from gapsvm.io.files import load_data
+from gapsvm.kernels.registry import get_kernel
+from gapsvm.kernels.rows import FeatureRows
+from gapsvm.kernels.spectral import kernel_sigma2
 from gapsvm.rows.matrix import Rows, checked_rows
 from gapsvm.rows.spectral import Sigma2, batch_worth_using, beta, sigma2
+from gapsvm.system.blas import one_blas_thread
 from gapsvm.types.matrices import CSR
 
 _SHOWN_LABELS = 20
 _ALL_VALUES = 100_000_000  # up to so many, σ² takes all rows: about two seconds
 _SAMPLED_VALUES = 20_000_000
+_KERNEL_ROWS = 5_000
+"""Rows whose kernel matrix is looked at: all of it is kept."""
+_KERNEL_CACHE = 1e-6 * 8 * _KERNEL_ROWS**2
 _BAR = 40  # characters
 _FLAT = 1.02  # β_b/b this close to its limit σ²: nothing more to see
 
 
 def run_inspect(
-    data: Path, as_json: bool, threads: int, label: str | None, header: bool | None, verify: bool
+    data: Path,
+    as_json: bool,
+    threads: int,
+    label: str | None,
+    header: bool | None,
+    verify: bool,
+    kernel: str | None = None,
 ) -> None:
     """Sizes, sparsity, labels and norms; how much rows interact, hence how large a batch may be."""
     require_output("send it to a file")
+    if kernel is not None:
+        get_kernel(kernel)  # before anything is read
     if is_model(data):
+        if kernel is not None:
+            raise ValueError(f"--kernel is for data, but {data} is a model")
         run_inspect_model(data, as_json)
         return
     column = label_column(label, data)
@@ -40,8 +57,10 @@ def run_inspect(
     X, y, *_ = load_data(data, threads=threads, label=column, header=header, verify=verify)
     rows = checked_rows(X, get_backend())
     facts = describe(rows, y)
-    with _waiting("σ²: a few passes over the data"):
-        raw, unit = interaction(rows)
+    with _waiting("σ²: a few passes over the data" if kernel is None else "σ² of the kernel"):
+        raw, unit = interaction(rows) if kernel is None else kernel_interaction(rows, kernel)
+    if kernel is not None:
+        facts["kernel"] = kernel
     n = rows.shape[0]
     found = facts | interaction_facts(raw, unit, n)
     if as_json:
@@ -69,15 +88,15 @@ def _for_people(facts: dict[str, Any], raw: Sigma2, unit: Sigma2, n: int) -> lis
     rows: list[list[Cell]] = [
         [name.replace("_", " "), _shown(value)] for name, value in facts.items() if name != "labels"
     ]
-    labels = facts["labels"]
+    labels, of = facts["labels"], " of K/n" if "kernel" in facts else ""
     kinds = ", ".join(f"{k}: {v:,}" for k, v in list(labels.items())[:_SHOWN_LABELS])
     more = f" and {len(labels) - _SHOWN_LABELS:,} more" if len(labels) > _SHOWN_LABELS else ""
     return [
         *rows,
         ["labels", kinds + more],
-        ["σ²", _with_kind(raw)],
-        ["σ² of unit rows", _with_kind(unit)],
-        ["1/σ² of unit rows", f"{1 / unit.value:.4g}"],
+        ["σ²" + of, _with_kind(raw)],
+        [f"σ²{of} of unit rows", _with_kind(unit)],
+        [f"1/σ²{of} of unit rows", f"{1 / unit.value:.4g}"],
         ["batch worth using", _advice(n, unit.value)],
     ]
 
@@ -96,6 +115,8 @@ def _label(value: Any) -> str:
 
 
 def _shown(value: Any) -> str:
+    if isinstance(value, str):
+        return value
     return f"{value:,}" if isinstance(value, int) else f"{value:.6g}"
 
 
@@ -133,6 +154,15 @@ def interaction(rows: Rows) -> tuple[Sigma2, Sigma2]:
     backend = get_backend()
     raw = sigma2(rows, backend, sample=sample)
     return raw, sigma2(rows, backend, normalised=True, sample=sample)
+
+
+def kernel_interaction(rows: Rows, kernel: str) -> tuple[Sigma2, Sigma2]:
+    """The same of K/n, and of K with ones on its diagonal; many rows are sampled."""
+    with one_blas_thread():
+        source = FeatureRows(rows, get_kernel(kernel), cache_size=_KERNEL_CACHE)
+        sample = _KERNEL_ROWS if source.n_rows > _KERNEL_ROWS else None
+        raw = kernel_sigma2(source, sample=sample)
+        return raw, kernel_sigma2(source, normalised=True, sample=sample)
 
 
 def interaction_facts(raw: Sigma2, unit: Sigma2, n_rows: int) -> dict[str, Any]:
