@@ -142,7 +142,7 @@ def methods(rounds: int, only: str) -> None:
             continue
         runs: dict[str, Callable[[], Any]] = {}
         for method in METHODS:
-            one = type(model)(**{**model.get_params(), "method": method, "time_limit": 2.0})
+            one = type(model)(**{**model.get_params(), "method": method, "time_limit": 1.0})
             one.fit(X, y)
             if one.converged_:
                 runs[method] = lambda one=one: one.fit(X, y)  # type: ignore[misc] # noqa: B023

@@ -44,7 +44,7 @@ def test_plans_of_small_problems(method, loss, first):
 @pytest.mark.parametrize(("lam", "first"), [(1.0, "sdca"), (3e-4, "accelerated")])
 def test_the_plan_of_a_large_problem_changes_method(lam, first, loss):
     stages = plan(wide(loss, lam), "auto", FORESEEN)
-    assert [stage.method for stage in stages] == [first, "interior"]
+    assert [stage.method for stage in stages] == [first, "exact", "interior"]
     assert stages[0].max_passes < np.inf
 
 
@@ -68,11 +68,11 @@ def test_auto_reaches_its_tolerance(loss):
 
 
 def test_stages_make_one_trace(monkeypatch):
-    """SDCA cannot reach 1e-10 here; the interior point does; passes and clocks go on."""
+    """SDCA cannot reach 1e-10 here; exact steps do; passes and clocks go on."""
     monkeypatch.setattr("gapsvm.training.plan.is_small", lambda *about: False)
     p = problem("hinge", 3000, 150, lam=1e-6)
     fit = train(p, Options(tol=1e-10, max_passes=10**5))
-    assert fit.method == "interior"
+    assert fit.method == "exact"
     assert fit.result.converged
     for name in ("passes", "seconds", "evaluation_seconds"):
         values = [getattr(record, name) for record in fit.result.trace]

@@ -26,12 +26,12 @@ _EXACT = 1e-12
 """Small problems are solved to this share of P₀ whatever the tolerance, ..."""
 _POLISHED = 1e-15
 """... and on to this one as long as steps still help."""
-_SMALL = 4e6
+_SMALL = 1e6
 """Nanoseconds that "exact" may take for a problem that counts as small, whatever others take."""
 _SPARSE, _FEW = 3, 1_000_000
 """Rows are written out by "exact" where that takes so many times the stored values, and so many
 more."""
-_FEWEST_PASSES, _PASSES_PER_ROOT = 6.0, 3.5
+_FEWEST_PASSES, _GROWTH = 8.0, 0.35
 _EXACTLY = Exact()
 LINEAR_PASSES = 300
 """Passes of SDCA over the weights of a linear kernel, before working sets take over."""
@@ -97,38 +97,48 @@ def by_itself(problem: Problem[Any], method: str, foreseen: Foreseen, warm: Any)
 def _of_linear(problem: LinearProblem, method: str, foreseen: Foreseen, warm: Any) -> list[Stage]:
     """With a radius proximal steps in random order; the mean of the later iterates counts.
 
-    Otherwise small problems are solved exactly by the interior point.  The others start with SDCA,
-    accelerated where λ is weak, and change to the interior point when it is foreseen to be cheaper,
-    and at the latest when they have cost as much as that would: who rents until the rent equals the
-    price pays at most twice what the better way would have cost.
+    Otherwise small problems are solved exactly.  The others start with SDCA, accelerated where λ is
+    weak, and change to an exact method when that is foreseen to be cheaper, and at the latest when
+    they have cost as much as it would: who rents until the rent equals the price pays at most twice
+    what the better way would have cost.
     """
     if problem.radius < math.inf:
         return plan(problem, "proximal(average=tail, sampler=permutation)", foreseen, warm)
     if method == PRIMAL:
         narrow = are_narrow(problem.rows)
         return plan(problem, "interior" if narrow else "pegasos", foreseen, warm)
-    if is_small(problem, foreseen):
-        exact = _stage("exact", problem, foreseen, warm)
-        tol = _POLISHED if warm is None else _EXACT
-        return [replace(exact, tol=tol), _stage("interior", problem, foreseen, warm)]
-    sdca, accelerated, interior = (
-        _stage(name, problem, foreseen, warm) for name in ("sdca", "accelerated", "interior")
-    )
-    exactly = not refusal_of(interior.solver, problem)
-    first = accelerated if AcceleratedSDCA().acts_on(problem) else sdca
-    worth = passes_worth(interior.solver, problem) if exactly else math.inf
+    tol = _POLISHED if warm is None else _EXACT
+    exact = replace(_stage("exact", problem, foreseen, warm), tol=tol)
+    interior = _stage("interior", problem, foreseen, warm)
+    writable = is_writable(problem)
+    if writable and is_small(problem, foreseen):
+        return [exact, interior]
+    n, d = problem.rows.shape
+    separable = writable and d >= n  # momentum would have nothing to gather
+    accelerates = AcceleratedSDCA().acts_on(problem) and not separable
+    first = _stage("accelerated" if accelerates else "sdca", problem, foreseen, warm)
+    worth = math.inf
+    if writable:
+        worth = max(10.0, math.ceil(exact_cost.nanoseconds(problem) / problem.pass_nanoseconds))
+    elif not refusal_of(interior.solver, problem):
+        worth = passes_worth(interior.solver, problem)
     if worth == math.inf:
         return [first]
-    patience = worth if first is sdca else math.inf  # momentum gathers before the gap falls
-    return [replace(first, max_passes=worth, patience=patience), interior]
+    patience = math.inf if accelerates else worth  # momentum gathers before the gap falls
+    later = [exact, interior] if writable else [interior]
+    return [replace(first, max_passes=worth, patience=patience), *later]
+
+
+def is_writable(problem: LinearProblem) -> bool:
+    """Whether "exact" solves such a problem, and its rows may be written out for it."""
+    n, d = problem.rows.shape
+    few = n * d <= _SPARSE * problem.rows.n_stored + _FEW
+    return few and not refusal_of(_EXACTLY, problem)
 
 
 def is_small(problem: LinearProblem, foreseen: Foreseen) -> bool:
-    """Whether to solve a problem exactly: in some milliseconds, or sooner than SDCA is expected to
-    come near, or at once where other methods would have to wait for a compiler."""
-    n, d = problem.rows.shape
-    if n * d > _SPARSE * problem.rows.n_stored + _FEW or refusal_of(_EXACTLY, problem):
-        return False
+    """Whether to solve a problem exactly: in a millisecond or so, or sooner than SDCA is expected
+    to come near, or at once where other methods would have to wait for a compiler."""
     price = exact_cost.nanoseconds(problem)
     if price <= max(_SMALL, passes_expected(problem, foreseen.tol) * problem.pass_nanoseconds):
         return True
@@ -136,10 +146,13 @@ def is_small(problem: LinearProblem, foreseen: Foreseen) -> bool:
 
 
 def passes_expected(problem: LinearProblem, tol: float) -> float:
-    """Passes that accelerated SDCA takes, as measured on tables: with the root of ‖x‖²/(λS)."""
+    """Passes of SDCA, accelerated where that helps, as measured on tables with some noise.
+
+    More than there are passes worth of "exact" cost no more than that: then it takes over.
+    """
     stiffness = problem.mean_sq_norm * problem.scale
     digits = max(1.0, -math.log10(max(tol, 1e-15)) / 3.0)
-    return digits * max(_FEWEST_PASSES, _PASSES_PER_ROOT * math.sqrt(stiffness))
+    return digits * (_FEWEST_PASSES + stiffness**_GROWTH)
 
 
 @by_itself.register
