@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -12,10 +12,13 @@ from sklearn.base import BaseEstimator
 from gapsvm.backends import Backend, get_backend
 from gapsvm.estimators.ending import tell_ending
 from gapsvm.estimators.randomness import seed_of
-from gapsvm.solvers.trace import Result
+from gapsvm.models.base import ModelFormatError
+from gapsvm.solvers.trace import Result, Status
 from gapsvm.system.cores import at_most_cores
 from gapsvm.training.progress import ProgressBar
 from gapsvm.training.solve import solve
+
+_PARAMETERS_OF_FILES = (str, int, float, bool, type(None))
 
 
 class CertifiedFit(BaseEstimator):
@@ -66,6 +69,36 @@ class CertifiedFit(BaseEstimator):
         self.status_ = result.status.name
         self.converged_ = result.converged
         self._ending = result.ending
+
+    def _described(self) -> dict[str, Any]:
+        """Parameters and how the fit ended, for a file; parameters that are objects stay out."""
+        parameters = {
+            name: value
+            for name, value in self.get_params(deep=False).items()
+            if isinstance(value, _PARAMETERS_OF_FILES)
+        }
+        name = type(self).__name__
+        return {
+            "class": name,
+            "parameters": parameters,
+            "passes": self.n_iter_,
+            "status": self.status_,
+        }
+
+    @classmethod
+    def _restored(cls, told: Any, path: Any) -> Self:
+        """An estimator of what ``_described`` said; a file of a model alone says nothing."""
+        parameters = told.get("parameters", {}) if isinstance(told, dict) else None
+        if not isinstance(parameters, dict):
+            raise ModelFormatError(f"{path} is not a sound model: its metadata makes no sense")
+        if told.get("class", cls.__name__) != cls.__name__:
+            raise ModelFormatError(f"{path} holds a {told['class']}, not a {cls.__name__}")
+        known = cls().get_params(deep=False)
+        estimator = cls(**{k: v for k, v in parameters.items() if k in known})
+        estimator.n_iter_ = told.get("passes", 0)
+        estimator.status_ = told.get("status", "")
+        estimator.converged_ = estimator.status_ == Status.CONVERGED.name
+        return estimator
 
     def _report(self) -> None:
         """Say what a user must know about how the fit ended; the model is in place by now."""

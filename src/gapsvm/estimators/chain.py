@@ -14,7 +14,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from gapsvm.estimators.certified import CertifiedFit
 from gapsvm.estimators.whole import whole_fit
-from gapsvm.models.base import ModelFormatError
 from gapsvm.models.chain import ChainModel, read_chain, write_chain
 from gapsvm.problems.limits import lam_of
 from gapsvm.problems.structured.base import checked_example_weights
@@ -29,9 +28,6 @@ from gapsvm.rows.tokens import (
     later_tokens,
     seen_steps,
 )
-from gapsvm.solvers.trace import Status
-
-_PARAMETERS_OF_FILES = (str, int, float, bool, type(None))
 
 _STACKED = "X was copied once: a list into one matrix, which gapsvm.Sequences takes as it is"
 
@@ -261,17 +257,8 @@ class _ChainEstimator(CertifiedFit):
         What is as long as the training data stays out, and so do parameters that are objects.
         """
         check_is_fitted(self)
-        described = {
-            "class": type(self).__name__,
-            "parameters": {
-                name: value
-                for name, value in self.get_params(deep=False).items()
-                if isinstance(value, _PARAMETERS_OF_FILES)
-            },
-            "passes": self.n_iter_,
-            "status": self.status_,
-        }
-        write_chain(path, replace(self._model, metadata={"estimator": described}))
+        metadata = {"estimator": self._described()}
+        write_chain(path, replace(self._model, metadata=metadata))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
@@ -283,16 +270,9 @@ class _ChainEstimator(CertifiedFit):
             A ValueError that names the file and what is wrong with it.
         """
         model = read_chain(path)
-        told = model.metadata.get("estimator", {})
-        if told.get("class", cls.__name__) != cls.__name__:
-            raise ModelFormatError(f"{path} holds a {told['class']}, not a {cls.__name__}")
-        known = cls().get_params(deep=False)
-        estimator = cls(**{k: v for k, v in told.get("parameters", {}).items() if k in known})
+        estimator = cls._restored(model.metadata.get("estimator", {}), path)
         estimator._model = model
         estimator._set_fitted()
-        estimator.n_iter_ = told.get("passes", 0)
-        estimator.status_ = told.get("status", "")
-        estimator.converged_ = estimator.status_ == Status.CONVERGED.name
         return estimator
 
 

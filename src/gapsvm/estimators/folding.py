@@ -14,15 +14,11 @@ from sklearn.utils.validation import check_is_fitted
 from gapsvm.estimators.certified import CertifiedFit
 from gapsvm.estimators.whole import whole_fit
 from gapsvm.losses.pairs import PairScore, mean_pair_score, pair_score
-from gapsvm.models.base import ModelFormatError
 from gapsvm.models.folding import FoldingModel, read_folding, write_folding
 from gapsvm.problems.limits import lam_of
 from gapsvm.problems.structured.base import checked_example_weights
 from gapsvm.problems.structured.folding import FoldingProblem, weights_by_length
 from gapsvm.rows import folding
-from gapsvm.solvers.trace import Status
-
-_PARAMETERS_OF_FILES = (str, int, float, bool, type(None))
 
 
 class RNAFolder(CertifiedFit):
@@ -218,16 +214,7 @@ class RNAFolder(CertifiedFit):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write weights, names, certificate and parameters; no pickle."""
         check_is_fitted(self)
-        described = {
-            "parameters": {
-                name: value
-                for name, value in self.get_params(deep=False).items()
-                if isinstance(value, _PARAMETERS_OF_FILES)
-            },
-            "passes": self.n_iter_,
-            "status": self.status_,
-            "dropped_pairs": self.n_dropped_pairs_,
-        }
+        described = {**self._described(), "dropped_pairs": self.n_dropped_pairs_}
         write_folding(path, replace(self._model, metadata={"estimator": described}))
 
     @classmethod
@@ -241,14 +228,8 @@ class RNAFolder(CertifiedFit):
         """
         model = read_folding(path)
         told = model.metadata.get("estimator", {})
-        if not isinstance(told, dict) or not isinstance(told.get("parameters", {}), dict):
-            raise ModelFormatError(f"{path} is not a sound model: its metadata makes no sense")
-        known = cls().get_params(deep=False)
-        estimator = cls(**{k: v for k, v in told.get("parameters", {}).items() if k in known})
+        estimator = cls._restored(told, path)
         estimator._model = model
         estimator._set_fitted()
-        estimator.n_iter_ = told.get("passes", 0)
         estimator.n_dropped_pairs_ = told.get("dropped_pairs", 0)
-        estimator.status_ = told.get("status", "")
-        estimator.converged_ = estimator.status_ == Status.CONVERGED.name
         return estimator
