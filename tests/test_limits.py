@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from problems import matrix, problem, targets
 
+import gapsvm
 from gapsvm import (
     LinearProblem,
     LinearSVC,
@@ -230,3 +231,24 @@ def test_automatic_batches_say_so():
     assert LinearSVC(lam=0.01).fit(X, Y).method_note_ == ""
     batches = LinearSVC(lam=0.01, method="minibatch(rule=aggressive)").fit(X, Y)
     assert "the largest b with β_b ≤ 2" in batches.method_note_
+
+
+# -- budgets ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["gap", "tol", "max_passes", "time_limit", "evaluate_every"])
+@pytest.mark.parametrize("method", ["auto", "sdca"])
+def test_limits_that_are_no_numbers_are_refused(method, name):
+    p = LinearProblem(X, Y, get_loss("hinge"), 0.1)
+    with pytest.raises(ValueError, match=name):
+        gapsvm.solve(p, method, **{name: np.nan})
+
+
+def test_paths_refuse_what_no_estimator_takes():
+    for path in (gapsvm.svm_path, gapsvm.kernel_path):
+        with pytest.raises(ValueError, match="tol must be a number"):
+            path(X, Y, tol=np.nan)
+    with pytest.raises(ValueError, match="max_passes must be a number"):
+        gapsvm.svm_path(X, Y, max_iter=np.nan)
+    with pytest.raises(ValueError, match="threads must be at least 1"):
+        gapsvm.kernel_path(X, Y, threads=0)

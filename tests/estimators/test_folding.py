@@ -160,3 +160,16 @@ def test_nothing_to_learn_is_certified_at_once(method):
     model = RNAFolder(method=method).fit(["AAAA", "N"], ["....", "."])
     assert (model.primal_objective_, model.dual_gap_) == (0.0, 0.0)
     assert model.predict(["AAAA", "N"]) == ["....", "."]
+
+
+@pytest.mark.parametrize("odd", [None, 3, "GGGAAACCC"])
+def test_one_text_is_no_list_of_sequences(odd):
+    fitted = RNAFolder(max_iter=5).fit(["GGGAAACCC", "GGAAACC"], ["(((...)))", "((...))"])
+    for call in (fitted.predict, lambda X: RNAFolder().fit(X, ["(((...)))"])):
+        with pytest.raises(TypeError, match="X must be a list of sequences, each a text"):
+            call(odd)
+
+
+def test_sequences_that_are_no_texts():
+    with pytest.raises(TypeError, match="sequence 0 must be a text, got int"):
+        RNAFolder().fit([1, 2], ["(((...)))", "((...))"])

@@ -144,7 +144,7 @@ class RNAFolder(CertifiedFit):
             A weight for each sequence.
         """
         self._validate_params()
-        if len(X) == 0:
+        if folding.count_of(X) == 0:
             raise ValueError("X has no sequences")
         if self.wrong_pair == self.missed_pair == 0:
             raise ValueError("wrong_pair and missed_pair are both 0: no structure loses anything")

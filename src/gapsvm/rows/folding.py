@@ -19,6 +19,7 @@ import numpy as np
 from gapsvm.backends import Backend
 from gapsvm.system.lazy import sparse as sp
 from gapsvm.system.memory import in_units, physical_memory
+from gapsvm.system.texts import shown
 from gapsvm.types import folding as f
 
 _CODES = {**{letter: k for k, letter in enumerate(f.LETTERS)}, "T": 3, "N": f.NO_BASE}
@@ -228,8 +229,17 @@ def name_of(i: int, names: Sequence[str] | None = None) -> str:
     return f"sequence {i}" if names is None else f"sequence {i} ({names[i]})"
 
 
+def count_of(sequences: Any) -> int:
+    """How many there are; one text is no list of them."""
+    sized = not isinstance(sequences, str) and hasattr(type(sequences), "__len__")
+    if not sized:
+        raise TypeError(f"X must be a list of sequences, each a text; got {shown(sequences)}")
+    return len(sequences)
+
+
 def coded_sequences(sequences: Sequence[str], names: Sequence[str] | None = None) -> list[Any]:
     """The bases of each sequence as numbers; one that is too long to be folded is an error."""
+    count_of(sequences)
     coded = [encoded(text, name_of(i, names)) for i, text in enumerate(sequences)]
     found = physical_memory()
     for i, codes in enumerate(coded):

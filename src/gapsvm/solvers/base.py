@@ -96,3 +96,12 @@ def refusal_of_balls(problem: RowLosses) -> str:
         "it cannot keep w in a ball; where a radius is given use a subgradient method, such as "
         "'proximal'"
     )
+
+
+def refuse_nan(limits: object, *names: str) -> None:
+    """Raise a ValueError that names the first of these attributes that is NaN: no comparison with
+    it holds, so that nothing would ever end a fit, or anything at once."""
+    for name in names:
+        value = getattr(limits, name)
+        if value is not None and math.isnan(value):
+            raise ValueError(f"{name} must be a number, got nan")

@@ -21,7 +21,7 @@ import numpy as np
 from gapsvm.backends import Backend, get_backend
 from gapsvm.problems.base import KnowsZero, Problem
 from gapsvm.problems.certificate import Certificate
-from gapsvm.solvers.base import Solver, refusal_of
+from gapsvm.solvers.base import Solver, refusal_of, refuse_nan
 from gapsvm.solvers.trace import Callback, Checkpoint, Record, Result, Status
 
 _LESS_THAN_A_ROW = 1e-6
@@ -95,6 +95,9 @@ class Aim:
     on_slice: Callable[[Checkpoint], Any] | None = None
     evaluate_every: float | None = None
     first: Any = None
+
+    def __post_init__(self) -> None:
+        refuse_nan(self, "gap", "max_passes", "time_limit", "patience", "evaluate_every")
 
 
 def solve(problem: Problem[Any], solver: Solver[Any, Any], **aim: Any) -> Result:

@@ -58,6 +58,8 @@ def solve(
         ``gap`` is the certificate, ``solution`` what was found, ``status`` how it ended.
     """
     p0 = getattr(problem, "primal_at_zero", math.nan)
+    if math.isnan(tol if gap is None else gap) or math.isnan(max_passes):
+        raise ValueError(f"no number: gap={gap}, tol={tol}, max_passes={max_passes}")
     if gap is None:
         if math.isnan(p0):
             raise ValueError("a problem without primal_at_zero needs gap, the absolute one")

@@ -11,7 +11,7 @@ from typing import Any
 from gapsvm.backends import Backend, get_backend
 from gapsvm.problems.base import Scaled
 from gapsvm.registry.storable import storable
-from gapsvm.solvers.base import Foreseen
+from gapsvm.solvers.base import Foreseen, refuse_nan
 from gapsvm.solvers.loop import solve
 from gapsvm.solvers.trace import Callback, Checkpoint, Record, Result, Status
 from gapsvm.training.methods import AUTO, Method
@@ -51,6 +51,11 @@ class Options:
     evaluate_every: float | None = None
     backend: str = "cpu"
     threads: int = 1
+
+    def __post_init__(self) -> None:
+        refuse_nan(self, "tol", "max_passes", "time_limit", "evaluate_every")
+        if not self.threads >= 1:
+            raise ValueError(f"threads must be at least 1, got {self.threads!r}")
 
     @property
     def foreseen(self) -> Foreseen:

@@ -105,7 +105,7 @@ class FoldingProblem(OracleProblem):
         names: Sequence[str] | None = None,
         backend: str | Backend = "cpu",
     ) -> None:
-        if len(sequences) != len(structures):
+        if folding.count_of(sequences) != len(structures):
             raise ValueError(
                 f"there are {len(sequences)} sequences but {len(structures)} structures"
             )
@@ -137,7 +137,7 @@ class FoldingProblem(OracleProblem):
 
 def weights_by_length(sequences: Sequence[str]) -> Any:
     """The mean length over the length of each sequence; 1 for an empty one."""
-    lengths = np.array([max(len(sequence), 1) for sequence in sequences])
+    lengths = np.array([max(len(str(sequence)), 1) for sequence in sequences])
     return lengths.mean() / lengths
 
 
