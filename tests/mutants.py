@@ -156,8 +156,8 @@ CHECKPOINTS = [
     Mutant(
         "slices from the break",
         "solvers/loop.py",
-        "grain = self.problem.slice_rows - visited % self.problem.slice_rows",
-        "grain = self.problem.slice_rows",
+        "grain = slice_rows - visited % slice_rows",
+        "grain = slice_rows",
     ),
     Mutant(
         "shapes unchecked",

@@ -58,12 +58,7 @@ def solve(
         ``gap`` is the certificate, ``solution`` what was found, ``status`` how it ended.
     """
     p0 = getattr(problem, "primal_at_zero", math.nan)
-    if math.isnan(tol if gap is None else gap) or math.isnan(max_passes):
-        raise ValueError(f"no number: gap={gap}, tol={tol}, max_passes={max_passes}")
-    if gap is None:
-        if math.isnan(p0):
-            raise ValueError("a problem without primal_at_zero needs gap, the absolute one")
-        gap = tol * p0
+    gap = _target(gap, tol, p0, max_passes)
     if isinstance(method, str) and method == AUTO:
         return _by_itself(problem, gap, p0, max_passes, warm, backend, seed, limits)
     foreseen = Foreseen(gap / p0 if p0 > 0 else tol, max_passes)
@@ -78,6 +73,17 @@ def solve(
         first=warm,
         **limits,
     )
+
+
+def _target(gap: float | None, tol: float, p0: float, max_passes: float) -> float:
+    """The absolute gap to reach."""
+    if math.isnan(tol if gap is None else gap) or math.isnan(max_passes):
+        raise ValueError(f"no number: gap={gap}, tol={tol}, max_passes={max_passes}")
+    if gap is not None:
+        return gap
+    if math.isnan(p0):
+        raise ValueError("a problem without primal_at_zero needs gap, the absolute one")
+    return tol * p0
 
 
 _OF_A_PLAN = ("callbacks", "time_limit", "evaluate_every")
