@@ -25,12 +25,13 @@ WIDE = np.tile(MANY, (1, 50))
     [
         (MANY[:300], {}, "full-gram"),
         (MANY, {}, "working-set"),
-        (WIDE, {}, "full-gram"),
+        (WIDE[:900], {}, "working-set"),
+        (WIDE[:600], {}, "full-gram"),
         (MANY, {"kernel": "linear"}, "linear-sdca"),
         (MANY[:300], {"kernel": "linear"}, "full-gram"),
         (MANY[:300], {"loss": "logistic"}, "kernel-newton"),
     ],
-    ids=["few", "many", "dear", "linear", "few, linear", "logistic"],
+    ids=["few", "many", "dear", "few, dear", "linear", "few, linear", "logistic"],
 )
 def test_the_choice_is_visible(X, options, method):
     fitted = SVC(gamma=0.01, **options).fit(X, LABELS[: len(X)])

@@ -153,6 +153,11 @@ class KernelRows:
         """What tells it from other sources."""
         raise NotImplementedError
 
+    @property
+    def has_gram(self) -> bool:
+        """Whether all of K is there."""
+        return "gram" in self.__dict__
+
     def subset(self, index: Any) -> KernelRows:
         """The rows and columns of these numbers; of a matrix that is there already, a part."""
         if "gram" in self.__dict__:

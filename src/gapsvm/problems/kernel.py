@@ -37,8 +37,8 @@ from gapsvm.types.curves import FiveNumbers
 from gapsvm.types.mercer import Linear
 
 _VALUES = "values of K(x, x) up to {}"
-_FEW, _FEW_IF_DEAR, _DEAR_VALUE = 1000, 2000, 4.0
-"""Rows up to which all of K is computed, and where a value takes more nanoseconds than that."""
+_FEW, _CHEAP = 1000, 3e6
+"""Rows, and nanoseconds for their values, up to which all of K is computed."""
 _ROUNDING = 1e-15
 """Share of Σ|v_i| below which Σ v_i is rounding."""
 
@@ -122,8 +122,8 @@ class KernelProblem(RowLosses):
         costs beside some rounds of working sets, as measured (``docs/design/kernels.md``)."""
         if not isinstance(self.loss.curve, FiveNumbers):
             return "kernel-newton"
-        dear = self.rows.value_nanoseconds > _DEAR_VALUE
-        if self.n_rows <= (_FEW_IF_DEAR if dear else _FEW):
+        values = self.n_rows**2 * (0.0 if self.rows.has_gram else self.rows.value_nanoseconds)
+        if self.n_rows <= _FEW and values <= _CHEAP:
             return "full-gram"
         return "working-set" if self.in_weights is None else "linear-sdca"
 
