@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from gapsvm.backends import Backend
+from gapsvm.problems.limits import ULPS
 from gapsvm.problems.risk import Answer, Cut, VectorRisk
 from gapsvm.problems.structured.base import StructuredIterate, StructuredProblem
 from gapsvm.problems.structured.likelihood import ChainLikelihood, SmoothIterate
@@ -27,7 +28,8 @@ class StructuredRisk(VectorRisk):
     def ask(self, w: Any, backend: Backend) -> Answer:
         value, slope = self.problem.subgradient(w.reshape(self.problem.shape), backend)
         slope = np.array(slope, dtype=np.float64).ravel()
-        return Answer(float(value), Cut(slope, float(value) - float(slope @ w)))
+        rounding = ULPS * (abs(value) + float(np.linalg.norm(slope) * np.linalg.norm(w)))
+        return Answer(float(value), Cut(slope, float(value - slope @ w - rounding)))
 
     def iterate(self, w: Any, bias: float, cut: Cut | None) -> StructuredIterate:
         cut = cut or self.floor_cut()
@@ -59,9 +61,11 @@ class LikelihoodRisk(VectorRisk):
 
     def ask(self, w: Any, backend: Backend) -> Answer:
         value, gradient = self.problem.value_and_gradient(w, backend)
-        slope, square = gradient.ravel() - self.problem.lam * w, float(w @ w)
-        value -= 0.5 * self.problem.lam * square
-        return Answer(value, Cut(slope, value - float(slope @ w)))
+        lam, square = self.problem.lam, float(w @ w)
+        far = math.sqrt(square) + math.sqrt(2.0 * self.problem.primal_at_zero / lam)
+        rounding = self.problem.rounding(w, value, gradient, far)
+        slope, value = gradient.ravel() - lam * w, value - 0.5 * lam * square
+        return Answer(value, Cut(slope, value - float(slope @ w) - rounding))
 
     def iterate(self, w: Any, bias: float, cut: Cut | None) -> SmoothIterate:
         cut = cut or self.floor_cut()
