@@ -772,3 +772,46 @@ def onto_simplex(v, total):
     down = np.sort(v)[::-1]
     excess = (np.cumsum(down) - total) / np.arange(1, v.size + 1)
     return np.maximum(v - excess[down > excess][-1], 0)
+
+
+def test_takac_ball_by_hand():
+    setting = {"radius": 3.0, "beta": 2.0, "batch_size": 8}
+    assert bounds.takac_ball_error(100, **setting) == pytest.approx(3 * (2 / 800) ** 0.5)
+    assert bounds.takac_ball_iterations(0.1500001, **setting) == 100
+    with pytest.raises(ValueError, match="radius"):
+        bounds.takac_ball_error(100, **{**setting, "radius": 0.0})
+
+
+@pytest.mark.parametrize("b", [1, 4, 16])
+def test_steps_over_a_ball_are_within_the_bound(b):
+    """The mean over many runs, of projected steps on rows in general position."""
+    rng = np.random.default_rng(b)
+    n, d, B, T = 40, 6, 2.0, 30
+    X = rng.normal(size=(n, d))
+    X /= np.linalg.norm(X, axis=1).max()
+    y = np.where(rng.random(n) < 0.5, 1.0, -1.0)
+    sigma2 = np.linalg.norm(X, 2) ** 2 / n
+    beta = 1 + (b - 1) * (n * sigma2 - 1) / (n - 1)
+    eta = B / np.sqrt(T * beta / b)
+
+    def loss(w):
+        return np.mean(np.maximum(0.0, 1 - y * (X @ w)))
+
+    ends = []
+    for _ in range(200):
+        w, total = np.zeros(d), np.zeros(d)
+        for _ in range(T):
+            total += w
+            A = rng.choice(n, b, replace=False)
+            hit = y[A] * (X[A] @ w) < 1
+            w = w + eta * (y[A] * hit) @ X[A] / b
+            w *= min(1.0, B / max(np.linalg.norm(w), 1e-300))
+        ends.append(loss(total / T))
+    w, least = np.zeros(d), 1.0
+    for t in range(1, 4000):
+        hit = y * (X @ w) < 1
+        w = w + B / np.sqrt(t) * (y * hit) @ X / n
+        w *= min(1.0, B / max(np.linalg.norm(w), 1e-300))
+        least = min(least, loss(w))
+    bound = bounds.takac_ball_error(T, radius=B, beta=beta, batch_size=b)
+    assert 0 <= np.mean(ends) - least <= bound

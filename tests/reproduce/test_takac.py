@@ -48,9 +48,10 @@ def test_the_list_says_what_there_is(command: Any) -> None:
     assert command()[1] == out
     for experiment in EXPERIMENTS.values():
         lines = out.splitlines()
-        (at,) = [k for k, line in enumerate(lines) if line.startswith(experiment.name)]
+        (at,) = [k for k, line in enumerate(lines) if line.split()[:1] == [experiment.name]]
         for word in (experiment.paper, experiment.shows, experiment.time, *experiment.data):
             assert word in "".join(lines[at : at + 2])
+    assert out.splitlines()[-1].split()[0] == "all"
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -99,6 +100,32 @@ def test_missing_data_is_one_sentence(command: Any, tmp_path: Path) -> None:
         assert "GAPSVM_DATA" in err
         assert "imdb" in err
     assert not (tmp_path / "out").exists()
+
+
+def test_all_runs_one_after_the_other(
+    command: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Into one folder; what has no data is left out, and a page lists the claims of the others."""
+    from gapsvm.cli import reproduce
+
+    chosen = {name: EXPERIMENTS[name] for name in ("pegasos-fig8", "takac-table1")}
+    monkeypatch.setattr(reproduce, "EXPERIMENTS", chosen)
+    folder = tmp_path / "out"
+    code, out, err = command("all", "--quick", "--seeds", "1", "--output", folder)
+    assert code == 0, err
+    assert out.splitlines() == [str(folder / "index.md")]
+    assert "pegasos-fig8: 3 of 3 runs measured" in err
+    page = (folder / "index.md").read_text()
+    assert "2 verdicts" in page
+    assert "[pegasos-fig8](pegasos-fig8.md)" in page
+    code, _, err = command("all", "--quick", "--seeds", "1", "--output", folder)
+    assert "pegasos-fig8: 0 of 3 runs measured, 3 were there already" in err
+    code, _, err = command("all", "--quick", "--seeds", "1", "--fresh", "--output", folder)
+    assert "takac-table1: 1 of 1 runs measured" in err
+    code, _, err = command("all", "--output", tmp_path / "none")
+    assert code == 0
+    assert err.count("left out: ") == 2
+    assert "0 verdicts" in (tmp_path / "none" / "index.md").read_text()
 
 
 def test_an_unknown_name_is_one_sentence(command: Any) -> None:

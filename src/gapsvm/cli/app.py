@@ -460,7 +460,8 @@ def data(
 def reproduce(
     context: typer.Context,
     name: Annotated[
-        str | None, typer.Argument(help="A table or figure; without one, all are listed.")
+        str | None,
+        typer.Argument(help="A table or figure, or 'all'; without one, they are listed."),
     ] = None,
     list_all: Annotated[
         bool, typer.Option("--list", help="List what there is, the data it needs and the time.")
@@ -495,11 +496,14 @@ def reproduce(
     """Measure a table or figure of the papers again; a run that is broken off goes on later."""
     refuse_idle(context)
     from gapsvm.cli.reproduce import run_list, run_reproduce
+    from gapsvm.reproduce import Settings
 
     if list_all or name is None:
         run_list()
         return
-    raise typer.Exit(run_reproduce(name, output, quick, seeds, threads, fresh, folder, only))
+    folder_of_runs = output or Path("gapsvm-reproduce") / (f"{name}-quick" if quick else name)
+    settings = Settings(folder_of_runs, quick, seeds, threads, fresh, folder, only)
+    raise typer.Exit(run_reproduce(name, settings))
 
 
 @app.command(name="warm-up")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from dataclasses import replace
 
 from rich.progress import (
     BarColumn,
@@ -13,9 +13,11 @@ from rich.progress import (
 )
 
 from gapsvm.cli.output import Cell, progress, require_output, say, show_facts
-from gapsvm.reproduce import EXPERIMENTS, Settings, find, run
+from gapsvm.reproduce import EXPERIMENTS, Experiment, Outcome, Settings, find, forget, run
+from gapsvm.reproduce.index import write
 
 DONE, BROKEN_OFF = 0, 2
+ALL = "all"
 
 
 def run_list() -> None:
@@ -23,34 +25,48 @@ def run_list() -> None:
     require_output("send it to a file")
     rows: list[list[Cell]] = []
     for e in EXPERIMENTS.values():
-        needs = f"about {e.time} on two cores, with {', '.join(e.data)}"
+        needs = f"about {e.time} on two cores, with {', '.join(e.data) or 'made-up rows'}"
         rows.append([e.name, f"{e.paper}: {e.shows}\n{needs}"])
+    rows.append([ALL, "everything above, one after the other; then a page of all claims"])
     show_facts(rows)
 
 
-def run_reproduce(
-    name: str,
-    output: Path | None,
-    quick: bool,
-    seeds: int,
-    threads: int,
-    fresh: bool,
-    folder: Path | None,
-    only: str | None,
-) -> int:
-    """Run an experiment, or go on with one that was broken off; the exit code."""
-    experiment = find(name)
-    settings = Settings(
-        output=output or Path("gapsvm-reproduce") / (f"{name}-quick" if quick else name),
-        quick=quick,
-        seeds=seeds,
-        threads=threads,
-        fresh=fresh,
-        data_folder=folder,
-        only=only,
-    )
+def run_reproduce(name: str | None, settings: Settings) -> int:
+    """Run an experiment, or all, or go on where one was broken off; the exit code."""
+    if name == ALL:
+        return _run_all(settings)
+    experiment = find(name or "")
+    outcome = _watched(experiment, settings)
+    if not _say(outcome):
+        return BROKEN_OFF
+    for file in outcome.files:
+        say(str(file))
+    return DONE
+
+
+def _run_all(settings: Settings) -> int:
+    """One experiment after the other, in one folder; then the page of all claims."""
+    if settings.fresh:
+        forget(settings.output, EXPERIMENTS.values())
+        settings = replace(settings, fresh=False)
+    for experiment in EXPERIMENTS.values():
+        if not any(map(settings.wants, experiment.plan(settings))):
+            continue
+        try:
+            outcome = _watched(experiment, settings)
+        except FileNotFoundError as error:  # its data is missing; the others may have theirs
+            say(f"left out: {error}", error=True)
+            continue
+        if not _say(outcome, f"{experiment.name}: "):
+            return BROKEN_OFF
+    say(str(write(tuple(EXPERIMENTS.values()), settings)))
+    return DONE
+
+
+def _watched(experiment: Experiment, settings: Settings) -> Outcome:
+    """A run with a bar."""
     columns = (
-        TextColumn(name),
+        TextColumn(experiment.name),
         BarColumn(),
         MofNCompleteColumn(),
         TextColumn("runs"),
@@ -59,21 +75,24 @@ def run_reproduce(
         TimeRemainingColumn(elapsed_when_finished=False),
     )
     with progress(*columns) as bar:
-        task = bar.add_task(name, total=None)
-        outcome = run(
+        task = bar.add_task(experiment.name, total=None)
+        return run(
             experiment, settings, lambda done, of: bar.update(task, completed=done, total=of)
         )
+
+
+def _say(outcome: Outcome, which: str = "") -> bool:
+    """How a run went; whether it is complete."""
     kept = outcome.finished - outcome.measured
     said = f"{outcome.measured} of {outcome.planned} runs measured, {kept} were there already"
     if not outcome.complete:
         if not outcome.left:
             others = outcome.planned - outcome.finished
-            say(f"{said}; {others} of other data sets are left", error=True)
-            return DONE
-        message = f"broken off: {said}, {outcome.left} are left; the same command goes on"
+            say(f"{which}{said}; {others} of other data sets are left", error=True)
+            return True
+        message = f"{which}broken off: {said}, {outcome.left} are left"
+        message += "; the same command goes on"
         say(message, error=True)
-        return BROKEN_OFF
-    say(said, error=True)
-    for file in outcome.files:
-        say(str(file))
-    return DONE
+        return False
+    say(f"{which}{said}", error=True)
+    return True

@@ -21,7 +21,7 @@ import io
 import json
 import os
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from importlib import resources
 from importlib.resources.abc import Traversable
@@ -91,7 +91,7 @@ def load(
         read(chosen, contents, np.dtype(dtype)), name=name, description=chosen.description
     )
     if _checksum(chosen, files[0]) is None:
-        _check_rows(dataset, chosen)
+        _check_rows(dataset, files)
     if chosen.positive:
         y = np.where(np.isin(dataset.y, chosen.positive), 1.0, -1.0)
         dataset = replace(dataset, y=y)
@@ -205,11 +205,11 @@ def _instructions(chosen: NamedSet, name: str, folder: Folder) -> str:
     return "\n".join(lines)
 
 
-def _check_rows(dataset: Dataset, chosen: NamedSet) -> None:
-    """All that can be checked of a file without a checksum (the reader has checked the width)."""
-    (file,) = chosen.train
-    if len(dataset.y) != file.rows:
-        raise ValueError(f"{file.name} must have {file.rows} rows, but has {len(dataset.y)}")
+def _check_rows(dataset: Dataset, files: Sequence[DataFile]) -> None:
+    """All that can be checked of files without a checksum (the reader has checked the width)."""
+    rows, names = sum(file.rows for file in files), " and ".join(file.name for file in files)
+    if len(dataset.y) != rows:
+        raise ValueError(f"{names} must have {rows} rows, but has {len(dataset.y)}")
 
 
 # -- scaling ---------------------------------------------------------------------------------------

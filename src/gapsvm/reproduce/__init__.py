@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gapsvm.reproduce import do, pegasos, takac
-from gapsvm.reproduce.framework import Experiment, Outcome, Settings, run
+from gapsvm.reproduce.framework import Experiment, Outcome, Settings, forget, run
 
 EXPERIMENTS: dict[str, Experiment] = {
     experiment.name: experiment
@@ -19,4 +19,4 @@ def find(name: str) -> Experiment:
     return EXPERIMENTS[name]
 
 
-__all__ = ["EXPERIMENTS", "Experiment", "Outcome", "Settings", "find", "run"]
+__all__ = ["EXPERIMENTS", "Experiment", "Outcome", "Settings", "find", "forget", "run"]

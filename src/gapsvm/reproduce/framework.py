@@ -15,7 +15,7 @@ import random
 import re
 import textwrap
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields
@@ -185,6 +185,8 @@ class Table:
         self.path = path
         self.key = (*(f.name for f in fields(cell)), "gapsvm")
         self.columns = (*self.key, "row", "rows", *columns)
+        if len(set(self.columns)) < len(self.columns):
+            raise ValueError(f"{cell.__name__} and what is measured share the name of a column")
         self.found: dict[tuple[str, ...], list[Row]] = {}
         if read and path.is_file():
             self._read()
@@ -285,11 +287,10 @@ def run(
         raise ValueError(f"{experiment.name} has no data set {settings.only!r}; it has {names}")
     todo = [cell for cell in wanted if table.finished(cell) is None]
     if todo and not settings.quick:
-        _require(experiment, settings.data_folder)
+        _require(experiment, settings.data_folder, todo)
     settings.output.mkdir(parents=True, exist_ok=True)
     if settings.fresh:
-        path.unlink(missing_ok=True)
-        (settings.output / OPTIMA).unlink(missing_ok=True)
+        forget(settings.output, [experiment])
     random.Random(0).shuffle(todo)  # long and short ones mixed: the time left can be foreseen
     of = len(cells)
     watch(of - len(todo), of)
@@ -327,9 +328,25 @@ def recorded(experiment: Experiment, folder: Path, settings: Settings) -> list[R
     return sorted(rows, key=lambda row: places.get(key(row), len(places)))
 
 
-def _require(experiment: Experiment, folder: Path | None) -> None:
-    """One sentence if a data set is missing."""
-    missing = [name for name in experiment.data if not datasets.available(name, folder=folder)]
+def forget(folder: Path, experiments: Iterable[Experiment]) -> None:
+    """Delete what was measured of these experiments, and the optima."""
+    for experiment in experiments:
+        (folder / f"{experiment.name}.csv").unlink(missing_ok=True)
+    (folder / OPTIMA).unlink(missing_ok=True)
+
+
+def _require(experiment: Experiment, folder: Path | None, todo: Sequence[Any]) -> None:
+    """One sentence if a data set is missing; what a user's own data replaces is not."""
+    used = {str(getattr(cell, "data", "")) for cell in todo}
+
+    def needed(name: str) -> bool:
+        return used == {""} or any(data == name or data.startswith(f"{name}-") for data in used)
+
+    missing = [
+        name
+        for name in experiment.data
+        if needed(name) and not datasets.available(name, folder=folder)
+    ]
     if not missing:
         return
     root = folder or os.environ.get(datasets.FOLDER_VARIABLE)

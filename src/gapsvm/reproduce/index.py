@@ -64,6 +64,7 @@ def _text_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 def write(experiments: Sequence[Experiment], settings: Settings) -> Path:
     """The page beside the files of a run."""
+    settings.output.mkdir(parents=True, exist_ok=True)
     path = settings.output / NAME
     path.write_text(page(experiments, settings), encoding="utf-8")
     return path

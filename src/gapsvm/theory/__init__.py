@@ -43,6 +43,8 @@ from gapsvm.theory.pegasos import (
 )
 from gapsvm.theory.takac import (
     DualCounts,
+    takac_ball_error,
+    takac_ball_iterations,
     takac_constant,
     takac_dual_error,
     takac_dual_iterations,
@@ -88,6 +90,8 @@ __all__ = [
     "pegasos_lemma3_iterations",
     "pegasos_theorem1_error",
     "pegasos_theorem1_iterations",
+    "takac_ball_error",
+    "takac_ball_iterations",
     "takac_constant",
     "takac_dual_error",
     "takac_dual_iterations",

@@ -59,6 +59,33 @@ def takac_theorem1_iterations(
     return fewest(bound, eps)
 
 
+def takac_ball_error(
+    T: int, *, radius: float, beta: float, batch_size: int, lipschitz: float = 1.0
+) -> float:
+    """Takáč §6 with Lemma 2: E[L(w̄)] − min L ≤ L·B·√(β_b/(bT)) over the ball ‖w‖ ≤ B, without λ.
+
+    For projected mini-batch steps w ← Π_B[w − η ∇L_A(w)] from w = 0 of constant length
+    η = B/(L·√(Tβ_b/b)), and w̄ the mean of w⁽¹⁾, …, w⁽ᵀ⁾: ‖w⁽ᵗ⁺¹⁾ − w*‖² falls by
+    2η(L(w⁽ᵗ⁾) − L(w*)) − η²‖∇L_A‖² in expectation, and E‖∇L_A‖² ≤ L²β_b/b by Lemma 2.
+    """
+    whole(1, T=T, batch_size=batch_size)
+    positive(radius=radius, beta=beta, lipschitz=lipschitz)
+    return lipschitz * radius * math.sqrt(beta / (batch_size * T))
+
+
+def takac_ball_iterations(
+    eps: float, *, radius: float, beta: float, batch_size: int, lipschitz: float = 1.0
+) -> int:
+    """The least T whose ``takac_ball_error`` is at most ε: b/β_b times fewer than with b = 1."""
+
+    def bound(T: int) -> float:
+        return takac_ball_error(
+            T, radius=radius, beta=beta, batch_size=batch_size, lipschitz=lipschitz
+        )
+
+    return fewest(bound, eps)
+
+
 def takac_constant(lipschitz: float) -> float:
     """G = 4L² of eq. (27) for an L-Lipschitz loss (printed 4L); the hinge has G = 1.
 

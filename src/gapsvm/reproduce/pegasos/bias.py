@@ -125,11 +125,15 @@ def plan(settings: Settings) -> list[BiasCell]:
 
 
 def measure(cell: BiasCell, bench: Bench) -> list[Row]:
-    task, treatment = BY_NAME[cell.task], TREATMENTS[cell.treatment]
-    free = _problem(task, "free", bench)
-    key = f"{task.labelled}:{task.scale}:{task.lam:g}:{task.train} rows, {cell.part}, free bias"
-    best = bench.optimum(key, free)
-    problem = _problem(task, treatment.bias, bench)
+    return measured(cell, TREATMENTS[cell.treatment], bench)
+
+
+def measured(cell: BiasCell, treatment: Treatment, bench: Bench) -> list[Row]:
+    """A run of a treatment, looked at at growing distances."""
+    task = BY_NAME[cell.task]
+    free = problem_with(task, "free", bench)
+    best = bench.optimum(free_key(task), free)
+    problem = problem_with(task, treatment.bias, bench)
     solver, backend = treatment.solver, get_backend()
     state = solver.init(problem, backend, np.random.default_rng([cell.seed, 6]))
     rows, margins = [], np.empty(free.n_rows)
@@ -155,7 +159,13 @@ def measure(cell: BiasCell, bench: Bench) -> list[Row]:
     return rows
 
 
-def _problem(task: Task, bias: Bias, bench: Bench) -> LinearProblem:
+def free_key(task: Task) -> str:
+    """The name of the optimum with a free bias."""
+    part = about(task)["part"]
+    return f"{task.labelled}:{task.scale}:{task.lam:g}:{task.train} rows, {part}, free bias"
+
+
+def problem_with(task: Task, bias: Bias, bench: Bench) -> LinearProblem:
     loaded = load(task, bench)
     return LinearProblem(loaded.rows, loaded.y, get_loss("hinge"), task.lam, bias=bias)
 

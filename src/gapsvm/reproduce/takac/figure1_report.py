@@ -212,7 +212,7 @@ def _reasons(found: Sequence[Counts]) -> list[str]:
             "1.5 from the beginning), and that phase takes about as many iterations whatever b, "
             "as safe SDCA does. The phase after it, with β near 10, takes fewer the larger b. At "
             "b = 256 to 1,024 the first is there in full and the second is still long "
-            "([takac-beta](takac-beta.md) follows β).",
+            "(the experiment takac-beta follows β).",
             "",
         ]
     return lines
