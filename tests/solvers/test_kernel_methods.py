@@ -271,6 +271,33 @@ def test_the_methods_certify_one_optimum(method, bias):
         assert found.certificate.dual <= best + 1e-9 <= found.certificate.primal + 2e-9
 
 
+@pytest.mark.parametrize("bias", ["none", "free"])
+@pytest.mark.parametrize(
+    "solver",
+    [
+        Subgradient(4, average="tail", projection=True),
+        Subgradient(step_rule="optimistic"),
+        KernelSDCA(),
+        MiniBatchSDCA("aggressive", 8),
+        MiniBatchSDCA("exact", 16, sampler="permutation"),
+    ],
+    ids=lambda solver: f"{type(solver).__name__}-{getattr(solver, 'rule', '')}",
+)
+def test_both_backends_do_the_same(solver, bias):
+    """Loops over rows of K, compiled and written out, on the same indices."""
+    found = []
+    for name in ("cpu", "reference"):
+        problem = kernel_problem(bias=bias, backend=name)
+        backend = get_backend(name)
+        state = solver.init(problem, backend, np.random.default_rng(1))
+        for _ in range(4):
+            state = solver.advance(problem, state, backend, 64)
+        point = solver.iterate(problem, state)
+        found.append((state.table, problem.coef_of(point), point.bias))
+    for one, other in zip(*found):
+        np.testing.assert_allclose(one, other, rtol=1e-8, atol=1e-9)
+
+
 @pytest.mark.parametrize("layout", ["dense", "csr"])
 @pytest.mark.parametrize(
     "method", [*METHODS, "minibatch(rule=aggressive,batch_size=8,staleness=1)"]
