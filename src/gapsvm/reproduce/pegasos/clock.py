@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 
 from gapsvm.backends import get_backend
+from gapsvm.kernels.rows import FeatureRows
+from gapsvm.problems.kernel import KernelProblem
 from gapsvm.problems.linear import LinearProblem
 from gapsvm.reproduce import style
 from gapsvm.reproduce.framework import Bench
@@ -17,6 +19,8 @@ from gapsvm.solvers.bundle.bundle import Bundle
 from gapsvm.solvers.minibatch.solver import MiniBatchSDCA
 from gapsvm.solvers.sdca.serial import SDCA
 from gapsvm.solvers.subgradient.solver import Pegasos
+from gapsvm.solvers.working_set.lasvm import LASVM
+from gapsvm.types.mercer import Linear
 
 METHODS = ("pegasos", "iid", "sdca")
 """Ours; ``iid`` is the papers' SDCA, which draws each row from all, as Pegasos does."""
@@ -24,6 +28,9 @@ LABELS = {"pegasos": "Pegasos", "iid": "SDCA, i.i.d.", "sdca": "SDCA, a new orde
 COLOURS = {"pegasos": style.BLUE, "iid": style.YELLOW, "sdca": style.ORANGE}
 NEAR = 1e-5
 """The gap at which a bundle is looked at for the last time."""
+
+LASVM_ROWS, LASVM_SECONDS = 15_000, 60.0
+"""LASVM ends with so many rows in its expansion, K among which it keeps, or after so long."""
 
 
 @dataclass(frozen=True)
@@ -77,6 +84,34 @@ def timed_bundle(problem: LinearProblem, at: Sequence[int], bench: Bench) -> Ite
         seconds += time.thread_time() - started
         yield Point(seconds, state.best_w, state.evaluations * problem.n_rows)
         if state.best - state.lower <= NEAR:
+            return
+        started = time.thread_time()
+
+
+def timed_lasvm(
+    problem: LinearProblem, key: Sequence[int], at: Sequence[int], bench: Bench
+) -> Iterator[Point]:
+    """LASVM with the linear kernel, looked at after so many row visits, until its expansion or its
+    time is too large."""
+    solver, backend = LASVM(), get_backend()
+    rows = FeatureRows(problem.rows, Linear(), cache_size=0.0)
+    machine = KernelProblem(rows, problem.y, problem.loss, problem.lam)
+    warm = solver.init(machine, backend, np.random.default_rng(0))
+    solver.advance(machine, warm, backend, 64)  # compiled
+    state = solver.init(machine, backend, np.random.default_rng(list(key)))
+    started, seconds = time.thread_time(), 0.0
+    for visits in at:
+        while state.rows_visited < visits:
+            bench.check()
+            solver.advance(machine, state, backend, visits - state.rows_visited)
+            if state.expansion.members.size > LASVM_ROWS:
+                return
+        seconds += time.thread_time() - started
+        w = backend.zeros(problem.n_features)
+        coef = machine.coef_of(solver.iterate(machine, state))
+        backend.combination(problem.rows.view, coef, w)
+        yield Point(seconds, w, state.rows_visited)
+        if seconds > LASVM_SECONDS:
             return
         started = time.thread_time()
 
