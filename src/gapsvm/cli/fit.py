@@ -23,7 +23,7 @@ from gapsvm.cli.files import (
     what_is_lost,
     writer,
 )
-from gapsvm.cli.output import Cell, Exact, note, print_json, require_output, say, show_facts
+from gapsvm.cli.output import Cell, Number, note, print_json, require_output, say, show_facts
 from gapsvm.cli.saved import trained, write_trace
 from gapsvm.cli.specs import bias_of
 from gapsvm.cli.tables import certificate_table
@@ -225,7 +225,7 @@ def _kernel_rows(task: Task | KernelTask, model: Any) -> list[list[Cell]]:
     count = model.vectors.shape[0]
     return [
         ["kernel", spelled_kernel(model.kernel), about],
-        ["support vectors", Exact(count, f"{count:,}")],
+        ["support vectors", Number(count, f"{count:,}")],
     ]
 
 

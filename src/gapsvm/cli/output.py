@@ -16,14 +16,14 @@ from gapsvm.cli import layout
 from gapsvm.cli.streams import is_closed, is_terminal, spelled, write_out
 
 
-class Exact(NamedTuple):
+class Number(NamedTuple):
     """A number, and how a person wants to see it."""
 
     value: Any
     shown: str
 
 
-Cell = str | Exact
+Cell = str | Number
 
 
 def say(sentence: str, *, error: bool = False) -> None:
@@ -89,7 +89,7 @@ def progress(*columns: Any) -> Any:
 
 def _shown(rows: list[list[Cell]]) -> list[list[str]]:
     return [
-        [spelled(c.shown if isinstance(c, Exact) else c, sys.stdout) for c in row] for row in rows
+        [spelled(c.shown if isinstance(c, Number) else c, sys.stdout) for c in row] for row in rows
     ]
 
 
@@ -97,7 +97,7 @@ def _plain(rows: list[list[Cell]]) -> list[str]:
     """Cells between tabs, each line of a cell as one of its own; none holds a tab."""
 
     def exact(cell: Cell) -> list[str]:
-        text = str(cell.value) if isinstance(cell, Exact) else cell
+        text = str(cell.value) if isinstance(cell, Number) else cell
         return [" ".join(line.split()) for line in text.split("\n")]
 
     return ["\t".join(part for cell in row for part in exact(cell)).rstrip("\t") for row in rows]

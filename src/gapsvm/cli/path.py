@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from gapsvm.cli.files import check_header, check_verify, label_column
-from gapsvm.cli.output import Exact, note, print_json, require_output, show_columns
+from gapsvm.cli.output import Number, note, print_json, require_output, show_columns
 from gapsvm.io.files import load_data
 from gapsvm.io.matching import Expected, Matched, load_matching
 from gapsvm.io.tables import is_table, is_text_table
@@ -170,7 +170,7 @@ def _show(facts: list[dict[str, Any]]) -> None:
     names = [name for name in _COLUMNS if name in facts[0]]
     titles = [_COLUMNS[name][0] for name in names]
     rows = [
-        [Exact(point[name], format(point[name], _COLUMNS[name][1])) for name in names]
+        [Number(point[name], format(point[name], _COLUMNS[name][1])) for name in names]
         for point in facts
     ]
     show_columns(names, titles, rows)

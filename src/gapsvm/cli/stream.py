@@ -18,7 +18,7 @@ from gapsvm.cli.files import check_target, check_verify, followed, writer
 from gapsvm.cli.fit import BUDGET_ENDED, CERTIFIED, check_liblinear
 from gapsvm.cli.output import (
     Cell,
-    Exact,
+    Number,
     note,
     print_json,
     progress,
@@ -390,7 +390,7 @@ def _finite(number: float) -> float | None:
 def _table(said: dict[str, Any], learner: OnlineLearner, found: str) -> list[list[Cell]]:
     passes = "" if said["passes"] == 1 else f", {said['passes']} times through the data"
     features = f"{said['features']:,} features{passes}"
-    rows: list[list[Cell]] = [["rows", Exact(said["rows"], f"{said['rows']:,}"), features]]
+    rows: list[list[Cell]] = [["rows", Number(said["rows"], f"{said['rows']:,}"), features]]
     if said["classes"] is not None:
         shown = [f"{label:g}" for label in said["classes"][:5]]
         more = ["…"] if len(said["classes"]) > 5 else []
@@ -401,15 +401,15 @@ def _table(said: dict[str, Any], learner: OnlineLearner, found: str) -> list[lis
     ended = "a budget ended before the data did" if said["ended_early"] else ""
     return [
         *rows,
-        ["error", Exact(error, f"{error:.6f}"), f"{what} for rows not yet learnt from"],
-        ["loss", Exact(loss, f"{loss:.6f}"), "mean loss of these predictions"],
+        ["error", Number(error, f"{error:.6f}"), f"{what} for rows not yet learnt from"],
+        ["loss", Number(loss, f"{loss:.6f}"), "mean loss of these predictions"],
         ["method", said["method"], f"λ = {learner.lam:g}, {_SHOWN[solver.average]}{steps}"],
         [
             "σ²",
-            Exact(said["sigma2"], f"{said['sigma2']:.4g}"),
+            Number(said["sigma2"], f"{said['sigma2']:.4g}"),
             f"an estimate; longest row {learner.longest:.4g}",
         ],
-        ["time", Exact(said["seconds"], f"{said['seconds']:.2f} s"), ended],
+        ["time", Number(said["seconds"], f"{said['seconds']:.2f} s"), ended],
     ]
 
 

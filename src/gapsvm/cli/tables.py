@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gapsvm.cli.output import Cell, Exact
+from gapsvm.cli.output import Cell, Number
 from gapsvm.training.train import Fit
 
 
@@ -15,12 +15,12 @@ def certificate_table(fit: Fit, seconds: float) -> list[list[Cell]]:
     return [
         [
             "primal",
-            Exact(primal, f"{primal:.10f}"),
+            Number(primal, f"{primal:.10f}"),
             "objective of this model",
         ],
-        ["dual", Exact(dual, f"{dual:.10f}"), "no model has a lower objective"],
-        ["gap", Exact(certificate.gap, f"{certificate.gap:.2e}"), ending],
+        ["dual", Number(dual, f"{dual:.10f}"), "no model has a lower objective"],
+        ["gap", Number(certificate.gap, f"{certificate.gap:.2e}"), ending],
         ["method", fit.method, fit.note],
-        ["passes", Exact(fit.result.passes, f"{fit.result.passes:.1f}")],
-        ["time", Exact(seconds, f"{seconds:.2f} s")],
+        ["passes", Number(fit.result.passes, f"{fit.result.passes:.1f}")],
+        ["time", Number(seconds, f"{seconds:.2f} s")],
     ]

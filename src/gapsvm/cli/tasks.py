@@ -8,22 +8,22 @@ from typing import Literal
 from gapsvm.registry import Registry
 
 
-class Task:
+class FitTask:
     """What is learned from a file."""
 
 
 @dataclass(frozen=True)
-class Separate(Task):
+class Separate(FitTask):
     """Classes or numbers, as the loss says; several classes by one problem each."""
 
 
 @dataclass(frozen=True)
-class Joint(Task):
+class Joint(FitTask):
     """One problem over all classes."""
 
 
 @dataclass(frozen=True)
-class Rank(Task):
+class Rank(FitTask):
     """Documents by query.
 
     Parameters
@@ -36,7 +36,7 @@ class Rank(Task):
 
 
 @dataclass(frozen=True)
-class Chain(Task):
+class Chain(FitTask):
     """Sequences, token by token.
 
     Parameters
@@ -55,7 +55,7 @@ class Chain(Task):
 
 
 @dataclass(frozen=True)
-class Fold(Task):
+class Fold(FitTask):
     """RNA sequences, by their structures.
 
     Parameters
@@ -74,7 +74,7 @@ class Fold(Task):
     lonely_pairs: Literal["drop", "keep"] = "drop"
 
 
-TASKS: Registry[Task] = Registry("task")
+TASKS: Registry[FitTask] = Registry("task")
 TASKS.add("auto", Separate, "classes or numbers, by the loss")
 TASKS.add("joint", Joint, "one problem over all classes, not one a class")
 TASKS.add(

@@ -25,7 +25,7 @@ from gapsvm.models.support_vectors import class_scores, paired, votes
 from gapsvm.rows.matrix import copy_note
 from gapsvm.system.blas import one_blas_thread
 from gapsvm.training.fitting import checked_weight, labelled, loss_of
-from gapsvm.training.machines import Task, class_tasks, support_of
+from gapsvm.training.machines import FunctionTask, class_tasks, support_of
 
 _NO_PROBABILITIES = (
     "a machine gives values, not probabilities. Use "
@@ -357,7 +357,7 @@ class SVR(RegressorMixin, KernelMachine):
         weight = checked_weight(sample_weight, _num_samples(X))
         with one_blas_thread():
             rows = self._rows(X, weight)
-        (machine,) = self._train(X, y, weight, rows, [Task(None, y, weight)], loss)
+        (machine,) = self._train(X, y, weight, rows, [FunctionTask(None, y, weight)], loss)
         used = np.flatnonzero(machine.coef)
         self.n_support_ = np.array([used.size], dtype=np.int32)
         self._set_support(X, rows, used, machine.coef[None, used], [machine])

@@ -42,9 +42,9 @@ from gapsvm.rows.matrix import joined_notes
 from gapsvm.solvers.trace import Callback
 from gapsvm.system.cores import at_most_cores
 from gapsvm.training.machines import (
+    FunctionTask,
     Machine,
     MachineOptions,
-    Task,
     train_machines,
 )
 from gapsvm.training.methods import name_of
@@ -126,7 +126,13 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
         return rows
 
     def _train(
-        self, X: Any, y: Any, weight: Any, rows: KernelRows, tasks: Sequence[Task], loss: Any
+        self,
+        X: Any,
+        y: Any,
+        weight: Any,
+        rows: KernelRows,
+        tasks: Sequence[FunctionTask],
+        loss: Any,
     ) -> list[Machine]:
         """Train one machine a task, watched by whoever wants to."""
         callbacks = [self.callbacks] if callable(self.callbacks) else list(self.callbacks or ())
@@ -160,7 +166,7 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
         return machines
 
     def _attributes_of(
-        self, X: Any, rows: KernelRows, tasks: Sequence[Task]
+        self, X: Any, rows: KernelRows, tasks: Sequence[FunctionTask]
     ) -> Callable[[KernelIterate], dict[str, Any]]:
         """The attributes that make a model of one certified solution."""
 
@@ -169,7 +175,7 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
 
         return attributes
 
-    def _warm_start(self, tasks: Sequence[Task]) -> list[KernelIterate | None] | None:
+    def _warm_start(self, tasks: Sequence[FunctionTask]) -> list[KernelIterate | None] | None:
         """The solutions of the last fit, if they are of as many problems of the same sizes."""
         before: list[KernelIterate] | None = getattr(self, "_solutions", None)
         if not self.warm_start or before is None or len(before) != len(tasks):

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
-from gapsvm.io.svmlight import Block, Source, SvmlightError, SvmlightReader
+from gapsvm.io.svmlight import Source, SvmlightError, SvmlightReader, TextBlock
 from gapsvm.system.atomic import NewFile, about, check_can_write, claimed, temporary_neighbour
 from gapsvm.system.checksums import (
     DIGEST,
@@ -258,7 +258,7 @@ class _Arrays:
         self._stack.callback(array.close)
         return array
 
-    def append(self, block: Block) -> None:
+    def append(self, block: TextBlock) -> None:
         if block.labels.size == 0:
             return
         self._check_qids(block.qids)

@@ -114,7 +114,7 @@ def read_svmlight(
     return rows.result()
 
 
-class Block(NamedTuple):
+class TextBlock(NamedTuple):
     """Rows of a chunk of text; the arrays hold until the next block is asked for."""
 
     labels: np.ndarray
@@ -130,8 +130,8 @@ class Block(NamedTuple):
 class SvmlightReader:
     """svmlight text as a stream of rows: iterate once, then ask for `columns`.
 
-    Each item is a `Block`, in the order of the text.  With several threads some chunks are parsed
-    ahead while the caller is busy with a block.  Parameters and errors are those of
+    Each item is a `TextBlock`, in the order of the text.  With several threads some chunks are
+    parsed ahead while the caller is busy with a block.  Parameters and errors are those of
     `read_svmlight`.
     """
 
@@ -172,7 +172,7 @@ class SvmlightReader:
         self._largest = -1  # of the indices, as written
         self._index_dtype: np.dtype = np.dtype(np.int32)
 
-    def __iter__(self) -> Iterator[Block]:
+    def __iter__(self) -> Iterator[TextBlock]:
         with ExitStack() as stack:
             pool = stack.enter_context(ThreadPoolExecutor(self.threads))
             run = pool.submit if self.threads > 1 else _at_once
@@ -210,13 +210,13 @@ class SvmlightReader:
             )
         return shift, n_features
 
-    def _blocks(self, stream: IO[bytes], run: Callable[..., Any]) -> Iterator[Block]:
+    def _blocks(self, stream: IO[bytes], run: Callable[..., Any]) -> Iterator[TextBlock]:
         """Parse the stream, with up to ``lanes`` chunks at work at a time."""
         lanes = 1 if self.threads == 1 else self.threads + 2
         free = [_Scratch(self.dtype) for _ in range(lanes)]
         at_work: deque[tuple[np.ndarray, _Scratch, Any]] = deque()
 
-        def oldest() -> Iterator[Block]:
+        def oldest() -> Iterator[TextBlock]:
             text, scratch, future = at_work.popleft()
             yield self._block(text, scratch, future.result())
             free.append(scratch)
@@ -231,7 +231,7 @@ class SvmlightReader:
         while at_work:
             yield from oldest()
 
-    def _block(self, text: np.ndarray, scratch: _Scratch, outcome: _Outcome) -> Block:
+    def _block(self, text: np.ndarray, scratch: _Scratch, outcome: _Outcome) -> TextBlock:
         """What was parsed, or the error; everything before this chunk was in order."""
         is_int32 = scratch.indices.dtype == np.int32
         if outcome.code == text_codes.ABOVE_LIMIT and is_int32 and self.rules.limit > _LAST_INT32:
@@ -436,8 +436,8 @@ class _Scratch:
             self.undecided,
         )
 
-    def block(self, n_rows: int, n_values: int, index_dtype: np.dtype) -> Block:
-        return Block(
+    def block(self, n_rows: int, n_values: int, index_dtype: np.dtype) -> TextBlock:
+        return TextBlock(
             self.labels[:n_rows],
             self.qids[:n_rows],
             self.row_ends[:n_rows],
@@ -459,7 +459,7 @@ class _Rows:
         self.indices = np.empty(0, dtype=np.int32)
         self.values = np.empty(0, dtype=reader.dtype)
 
-    def append(self, block: Block) -> None:
+    def append(self, block: TextBlock) -> None:
         """Copy a block to the end of the result."""
         rows = slice(self.n_rows, self.n_rows + block.labels.size)
         values = slice(self.n_values, self.n_values + block.values.size)

@@ -17,7 +17,7 @@ from gapsvm.rows.matrix import checked_rows
 from gapsvm.solvers.trace import Status
 from gapsvm.system.blas import one_blas_thread
 from gapsvm.training.fitting import Fitted, Objective, checked_weight, labelled
-from gapsvm.training.machines import Task, class_tasks, problem_of, share_rows, support_of
+from gapsvm.training.machines import FunctionTask, class_tasks, problem_of, share_rows, support_of
 
 
 @dataclass(frozen=True)
@@ -33,14 +33,14 @@ class KernelTask:
     y : array
         The number of each row's class, or its response.
     classes : array, or None for regression
-    tasks : list of Task
+    tasks : list of FunctionTask
     """
 
     X: Any
     rows: FeatureRows
     y: Any
     classes: Any
-    tasks: Sequence[Task]
+    tasks: Sequence[FunctionTask]
     objective: Objective
 
     def __len__(self) -> int:
@@ -146,7 +146,7 @@ def kernel_task(
         if objective.class_weight is not None:
             raise ValueError("class weights need classes; this loss is for regression")
         y = np.asarray(y, dtype=np.float64)
-        tasks = [Task(None, y, checked_weight(sample_weight, n))]
+        tasks = [FunctionTask(None, y, checked_weight(sample_weight, n))]
     with one_blas_thread():
         rows = FeatureRows(
             X,

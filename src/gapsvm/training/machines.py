@@ -44,7 +44,7 @@ _FEW_PASSES = 20.0
 
 
 @dataclass(frozen=True)
-class Task:
+class FunctionTask:
     """A problem over some rows: which of them (None: all), their targets and weights."""
 
     index: Any
@@ -52,19 +52,21 @@ class Task:
     weight: Any = None
 
 
-def class_tasks(labels: Any, n_classes: int, weight: Any, *, pairs: bool) -> list[Task]:
+def class_tasks(labels: Any, n_classes: int, weight: Any, *, pairs: bool) -> list[FunctionTask]:
     """The problems of labels 0, 1, …: of two classes one, whose second is positive; of more one for
     each pair, whose first is positive, or one for each class against all others."""
     if n_classes == 2:
-        return [Task(None, np.where(labels == 1, 1.0, -1.0), weight)]
+        return [FunctionTask(None, np.where(labels == 1, 1.0, -1.0), weight)]
     if not pairs:
-        return [Task(None, np.where(labels == c, 1.0, -1.0), weight) for c in range(n_classes)]
+        return [
+            FunctionTask(None, np.where(labels == c, 1.0, -1.0), weight) for c in range(n_classes)
+        ]
     members = [np.flatnonzero(labels == c) for c in range(n_classes)]
     tasks = []
     for i, j in combinations(range(n_classes), 2):
         index = np.concatenate([members[i], members[j]])
         y = np.concatenate([np.ones(members[i].size), -np.ones(members[j].size)])
-        tasks.append(Task(index, y, None if weight is None else weight[index]))
+        tasks.append(FunctionTask(index, y, None if weight is None else weight[index]))
     return tasks
 
 
@@ -79,7 +81,9 @@ class Support:
     coef: Any
 
 
-def support_of(labels: Any, n_classes: int, tasks: Sequence[Task], coefs: Sequence[Any]) -> Support:
+def support_of(
+    labels: Any, n_classes: int, tasks: Sequence[FunctionTask], coefs: Sequence[Any]
+) -> Support:
     """Support vectors of the problems of ``class_tasks``, from their coefficients."""
     if tasks[0].index is None:
         full = np.stack(list(coefs))
@@ -148,7 +152,7 @@ class Machine:
 
 def train_machines(
     rows: KernelRows,
-    tasks: Sequence[Task],
+    tasks: Sequence[FunctionTask],
     loss: Loss,
     options: MachineOptions,
     *,
@@ -196,7 +200,7 @@ def share_rows(rows: KernelRows, n_problems: int) -> None:
 
 
 def problem_of(
-    rows: KernelRows, task: Task, loss: Loss, bias: Any, lam_for: Callable[[float], float]
+    rows: KernelRows, task: FunctionTask, loss: Loss, bias: Any, lam_for: Callable[[float], float]
 ) -> KernelProblem:
     """The problem of a task; ``lam_for`` gives λ for the sum of its weights."""
     some = rows if task.index is None else rows.subset(task.index)
