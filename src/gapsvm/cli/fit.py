@@ -27,8 +27,7 @@ from gapsvm.cli.output import Cell, Number, note, print_json, require_output, sa
 from gapsvm.cli.saved import trained, write_trace
 from gapsvm.cli.specs import bias_of
 from gapsvm.cli.tables import certificate_table
-from gapsvm.cli.tasks import Chain, Joint, Separate
-from gapsvm.cli.tasks import Task as Asked
+from gapsvm.cli.tasks import Chain, FitTask, Joint, Separate
 from gapsvm.io.files import load_data
 from gapsvm.io.numbers import read_numbers
 from gapsvm.kernels.registry import spelled_kernel
@@ -80,7 +79,7 @@ class FitRequest:
     n_features: int | None
     as_json: bool
     kernel: str | None = None
-    task: Asked = field(default_factory=Separate)
+    task: FitTask = field(default_factory=Separate)
 
     @property
     def weights_file(self) -> Path | None:
