@@ -59,7 +59,7 @@ BATCH = {
     "a9a-quick": 256,
 }
 """b, several times 1/σ²."""
-RULES = ("safe", "aggressive")
+BETA_RULES = ("safe", "aggressive")
 PASSES, QUICK_PASSES = 3000, 60
 """Budget of a run."""
 TRACED = ("cov1", "a9a-quick")
@@ -129,7 +129,7 @@ def plan(settings: Settings) -> list[SweepCell]:
             target=TARGET, budget=passes * task.train, trace=0,
         )
         for task in tasks_of(settings)
-        for rule in RULES
+        for rule in BETA_RULES
         for factor in factors
         for seed in range(settings.seeds)
     ]  # fmt: skip
@@ -271,11 +271,11 @@ def draw(path: Path, found: Sequence[Sweep], settings: Settings) -> None:
 
 def _sweep_panel(axes: Any, sweep: Sweep) -> None:
     factors = sweep.factors
-    for rule in RULES:
+    for rule in BETA_RULES:
         colour, marker = LOOKS[rule]
         counts = [sweep.iterations(rule, factor) for factor in factors]
-        here = [(f, c) for f, c in zip(factors, counts) if c < math.inf]
-        axes.plot(*zip(*here), color=colour, marker=marker, label=LABELS[rule])
+        reached = [(f, c) for f, c in zip(factors, counts) if c < math.inf]
+        axes.plot(*zip(*reached), color=colour, marker=marker, label=LABELS[rule])
         lost = [f for f, c in zip(factors, counts) if c == math.inf]
         look: dict[str, Any] = {"transform": axes.get_xaxis_transform(), "ls": "", "ms": 6}
         height = 0.95 if rule == "safe" else 0.89
@@ -323,11 +323,11 @@ def text(found: Sequence[Sweep], settings: Settings) -> str:
             [
                 f"{factor:g}",
                 f"{sweep.beta(factor):.3g}",
-                *(_count(sweep, rule, factor) for rule in RULES),
+                *(_count(sweep, rule, factor) for rule in BETA_RULES),
             ]
             for factor in sweep.factors
         ]
-        header = ["factor", "β_b of it", *(LABELS[rule] for rule in RULES)]
+        header = ["factor", "β_b of it", *(LABELS[rule] for rule in BETA_RULES)]
         what = f"**{sweep.task.title}**, λ = {short(sweep.task.lam)}, b = {sweep.b:,}:"
         lines += [what, "", markdown_table(header, table), ""]
         if sweep.traces:
