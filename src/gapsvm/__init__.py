@@ -32,6 +32,7 @@ _HOME = {
     "LinearProblem": "gapsvm.problems.linear",
     "MulticlassProblem": "gapsvm.problems.multiclass",
     "KernelProblem": "gapsvm.problems.kernel",
+    "KernelMulticlassProblem": "gapsvm.problems.kernel_multiclass",
     "KernelRows": "gapsvm.kernels.rows",
     "FeatureRows": "gapsvm.kernels.rows",
     "KERNELS": "gapsvm.kernels.registry",

@@ -47,6 +47,7 @@ from gapsvm.losses.registry import get_loss as get_loss
 from gapsvm.models.libsvm import read_libsvm as read_libsvm
 from gapsvm.models.libsvm import write_libsvm as write_libsvm
 from gapsvm.problems.kernel import KernelProblem as KernelProblem
+from gapsvm.problems.kernel_multiclass import KernelMulticlassProblem as KernelMulticlassProblem
 from gapsvm.problems.linear import LinearProblem as LinearProblem
 from gapsvm.problems.multiclass import MulticlassProblem as MulticlassProblem
 from gapsvm.problems.oracles import MeanOracle as MeanOracle

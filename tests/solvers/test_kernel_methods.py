@@ -12,14 +12,17 @@ from problems import LOSS_NAMES, feasible_points, kernel_problem, matrix
 from gapsvm import (
     SVC,
     CoefficientSubgradient,
+    KernelMulticlassProblem,
     KernelSDCA,
     MiniBatchSDCA,
+    MulticlassProblem,
     OuterBias,
     Subgradient,
     solve,
 )
 from gapsvm.backends import get_backend
-from gapsvm.kernels.rows import MatrixRows
+from gapsvm.kernels.registry import get_kernel
+from gapsvm.kernels.rows import FeatureRows, MatrixRows
 from gapsvm.kernels.spectral import kernel_sigma2
 from gapsvm.problems.kernel import KernelProblem
 from gapsvm.problems.linear import LinearProblem
@@ -229,6 +232,42 @@ def test_plain_subgradients_in_alpha_are_those_of_eq_19(name):
     assert fell == pytest.approx(move @ move / length**2, rel=1e-3)
     found = solve(problem, "coefficient-subgradient", tol=0.5, max_passes=60)
     assert found.certificate.primal < problem.primal_at_zero
+
+
+@pytest.mark.parametrize("loss", ["crammer_singer", "multinomial"])
+@pytest.mark.parametrize(
+    "variant",
+    [{}, {"batch_size": 5, "projection": True, "average": "tail"}, {"step_rule": "zhang(eta=0.1)"}],
+    ids=str,
+)
+def test_several_classes_on_the_linear_kernel(loss, variant):
+    """Pegasos §5 step for step, and its certificate; both backends."""
+    X, y, weight = matrix(N, 5, 2), np.arange(N) % 4, np.linspace(0.5, 2, N)
+    linear = MulticlassProblem(X, y, 4, loss, 0.05, sample_weight=weight)
+    solver = Subgradient(**variant)
+    for name in ("cpu", "reference"):
+        rows, backend = FeatureRows(X, get_kernel("linear"), backend=name), get_backend(name)
+        kernel = KernelMulticlassProblem(rows, y, 4, loss, 0.05, sample_weight=weight)
+        ours, theirs = (solver.init(p, backend, np.random.default_rng(1)) for p in (kernel, linear))
+        for _ in range(3):
+            before = ours.rows_visited
+            ours = solver.advance(kernel, ours, backend, 64)
+            theirs = solver.advance(linear, theirs, backend, ours.rows_visited - before)
+        np.testing.assert_allclose(ours.table, theirs.table, rtol=1e-8, atol=1e-10)
+        assert ours.weights.length == pytest.approx(theirs.weights.length, rel=1e-7)
+        one, other = (solver.iterate(p, s) for p, s in ((kernel, ours), (linear, theirs)))
+        np.testing.assert_allclose(X.T @ one.W, other.W, rtol=1e-7, atol=1e-9)
+        got, want = kernel.certify(one, backend), linear.certify(other, backend)
+        assert (got.primal, got.dual) == pytest.approx((want.primal, want.dual), rel=1e-8)
+
+
+def test_several_classes_with_a_gaussian_kernel():
+    X = matrix(N, 5, 2)
+    y = np.digitize(X[:, 0] + X[:, 1], [-0.5, 0.5])
+    rows = FeatureRows(X, get_kernel("rbf(gamma=0.3)"))
+    problem = KernelMulticlassProblem(rows, y, 3, "crammer_singer", 0.05)
+    found = solve(problem, tol=0.1, max_passes=500)
+    assert found.converged
 
 
 def test_a_search_for_the_bias_around_pegasos():

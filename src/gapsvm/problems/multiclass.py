@@ -24,7 +24,7 @@ from gapsvm.problems.certificate import Certificate, check_point
 from gapsvm.problems.limits import check_curvature, check_lam, check_shape, check_square
 from gapsvm.problems.linear import check_weights
 from gapsvm.registry.storable import storable
-from gapsvm.rows.matrix import Rows, checked_rows
+from gapsvm.rows.matrix import checked_rows
 from gapsvm.types.curves import SIMPLEX_ROUNDING, MulticlassCurve
 
 MULTICLASS_LOSSES = ("crammer_singer", "multinomial")
@@ -104,13 +104,12 @@ class MulticlassProblem:
         bias_scale: float = 1.0,
         backend: str | Backend = "cpu",
     ) -> None:
-        self.rows: Rows = checked_rows(X, get_backend(backend))
-        check_shape(*self.rows.shape)
+        self._take_rows(X, backend)
         self.n_classes = int(n_classes)
         self.loss = loss
         self.lam = float(lam)
         self.bias = bias
-        n, _ = self.rows.shape
+        n = self.n_rows
         if loss not in MULTICLASS_LOSSES:
             names = ", ".join(MULTICLASS_LOSSES)
             raise ValueError(f"unknown multiclass loss {loss!r}; choose one of {names}")
@@ -134,8 +133,17 @@ class MulticlassProblem:
         self.total_weight = float(self.weight.sum())
         total = self.total_weight or 1.0  # of no rows at all
         check_lam(self.lam, total)
-        largest = float(np.max(self.rows.sq_norms, initial=0.0)) + self.bias_ratio
+        largest = float(np.max(self.sq_norms, initial=0.0)) + self.bias_ratio
         check_curvature(self.lam, largest, float(np.max(self.weight, initial=0.0)), total)
+
+    def _take_rows(self, X: Any, backend: str | Backend) -> None:
+        self.rows: Any = checked_rows(X, get_backend(backend))
+        check_shape(*self.rows.shape)
+
+    @property
+    def sq_norms(self) -> Any:
+        """‖x_i‖²."""
+        return self.rows.sq_norms
 
     @property
     def default_method(self) -> str:

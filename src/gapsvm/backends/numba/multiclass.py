@@ -13,7 +13,7 @@ import numpy as np
 from numba.extending import overload, register_jitable
 
 from gapsvm.backends.numba.jit import kernel
-from gapsvm.backends.numba.rows import _INLINE, REORDER, _is_csr
+from gapsvm.backends.numba.rows import _INLINE, REORDER, _is_coefficients, _is_csr
 from gapsvm.types.steps import ClassRoom
 
 _0, _1 = np.uint64(0), np.uint64(1)
@@ -32,6 +32,8 @@ def row_entry(X, i, k):
 def _row_span(X, i):
     if _is_csr(X):
         return lambda X, i: (np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1]))
+    elif _is_coefficients(X):
+        return lambda X, i: (_0, np.uint64(X.columns.size))
     else:
         return lambda X, i: (_0, np.uint64(X.values.shape[1]))
 
@@ -40,6 +42,8 @@ def _row_span(X, i):
 def _row_entry(X, i, k):
     if _is_csr(X):
         return lambda X, i, k: (np.uint64(X.indices[k]), np.float64(X.data[k]))
+    elif _is_coefficients(X):
+        return lambda X, i, k: (np.uint64(X.columns[k]), np.float64(X.values[X.place[i], k]))
     else:
         return lambda X, i, k: (k, np.float64(X.values[i, k]))
 
@@ -96,17 +100,54 @@ def _push_feature(w, j, step, smooth, a, worst, y):
 
 
 @register_jitable
-def _push_row(X, i, constant, step, smooth, a, worst, y, w):
-    """w += step·x_i(e_y − a)ᵀ; returns the growth of ‖w‖²."""
-    growth = 0.0
+def _class_score(X, i, w, r):
+    """⟨x_i, w_r⟩, without the constant feature."""
+    score = 0.0
     begin, end = row_span(X, i)
     for k in range(begin, end):
         column, x = row_entry(X, i, k)
-        growth += _push_feature(w, column, step * x, smooth, a, worst, y)
-    if constant != 0.0:
-        last = np.uint64(w.shape[0]) - _1
-        growth += _push_feature(w, last, step * constant, smooth, a, worst, y)
-    return growth
+        score += x * w[column, r]
+    return score
+
+
+def push_row(X, i, constant, step, smooth, a, worst, y, w):
+    """w += step·x_i(e_y − a)ᵀ; returns the growth of ‖w‖² (of functions: Σ_r ‖f_r‖²)."""
+
+
+@overload(push_row)
+def _push_row(X, i, constant, step, smooth, a, worst, y, w):
+    if _is_coefficients(X):
+
+        def coefficients(X, i, constant, step, smooth, a, worst, y, w):
+            growth = 0.0
+            for r in range(np.uint64(a.size)):
+                g = 0.0
+                if smooth:
+                    g = -step * a[r]
+                elif r == worst:
+                    g = -step
+                if r == y:
+                    g += step
+                if g != 0.0:
+                    growth += g * (2.0 * _class_score(X, i, w, r) + g * X.diagonal[i])
+                    w[i, r] += g
+            return growth
+
+        return coefficients
+    else:
+
+        def features(X, i, constant, step, smooth, a, worst, y, w):
+            growth = 0.0
+            begin, end = row_span(X, i)
+            for k in range(begin, end):
+                column, x = row_entry(X, i, k)
+                growth += _push_feature(w, column, step * x, smooth, a, worst, y)
+            if constant != 0.0:
+                last = np.uint64(w.shape[0]) - _1
+                growth += _push_feature(w, last, step * constant, smooth, a, worst, y)
+            return growth
+
+        return features
 
 
 @register_jitable
@@ -177,9 +218,9 @@ def multiclass_loop(
             i = np.uint64(batches[k, j])
             right, step = np.uint64(labels.y[i]), sizes.eta[k] * labels.weight[i] / (size * scale)
             if smooth or worst[j] != right:
-                square += _push_row(X, i, constant, step, smooth, a[j], worst[j], right, v)
+                square += push_row(X, i, constant, step, smooth, a[j], worst[j], right, v)
                 if averaged:
-                    _push_row(X, i, constant, -step * p / r, smooth, a[j], worst[j], right, u)
+                    push_row(X, i, constant, -step * p / r, smooth, a[j], worst[j], right, u)
         norm = scale * np.sqrt(max(square, 0.0))
         if norm > radius:
             scale *= radius / norm

@@ -14,6 +14,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from gapsvm.backends import Backend
+from gapsvm.kernels.lines import TOGETHER, coefficient_rows
+from gapsvm.problems.kernel_multiclass import KernelMulticlassProblem
 from gapsvm.problems.multiclass import MulticlassIterate, MulticlassProblem
 from gapsvm.solvers.subgradient.balls import ball_radius, heaviest_of
 from gapsvm.solvers.subgradient.rules import OptimisticRule
@@ -54,7 +56,7 @@ class MulticlassSteps:
     def longest_pull(self, ball: float) -> float:
         """√2·(longest row), since ‖e_y − a‖² ≤ 2."""
         problem = self.problem
-        longest = math.sqrt(float(np.max(problem.rows.sq_norms, initial=0.0)) + problem.bias_ratio)
+        longest = math.sqrt(float(np.max(problem.sq_norms, initial=0.0)) + problem.bias_ratio)
         return max(heaviest_of(problem), 1.0) * math.sqrt(2.0) * longest
 
     def refusal(self, solver: Any) -> str:
@@ -73,9 +75,15 @@ class MulticlassSteps:
         table[:] = 0.0
 
     def take(self, stretch: Stretch, weights: MovingWeights, table: Any, backend: Backend) -> int:
+        return self.take_from(self.problem.rows.view, stretch, weights, table, backend)
+
+    def take_from(
+        self, view: Any, stretch: Stretch, weights: MovingWeights, table: Any, backend: Backend
+    ) -> int:
+        """``take``, where the loop reads rows from ``view``."""
         problem, shape = self.problem, (-1, self.problem.n_classes)
         backend.multiclass_steps(
-            problem.rows.view,
+            view,
             problem.curve,
             Labels(problem.y, problem.weight * (problem.n_rows / problem.total_weight)),
             stretch.batches,
@@ -98,3 +106,27 @@ class MulticlassSteps:
         else:
             A[never, problem.y[never]] = 1.0
         return MulticlassIterate(W[:-1].copy(), problem.bias_scale * W[-1], A, try_others=True)
+
+
+@steps_of.register(KernelMulticlassProblem)
+@dataclass(frozen=True)
+class KernelMulticlassSteps(MulticlassSteps):
+    """The same with coefficients of functions in the place of weights (§4)."""
+
+    problem: KernelMulticlassProblem
+
+    @property
+    def grain(self) -> int:
+        """Row visits of a call, as for a ``KernelProblem``."""
+        return TOGETHER
+
+    def refusal(self, solver: Any) -> str:
+        if solver.sampler == "streams":
+            return "sampler='streams' is for rows in memory, which a kernel matrix is not"
+        return super().refusal(solver)
+
+    def take(self, stretch: Stretch, weights: MovingWeights, table: Any, backend: Backend) -> int:
+        coef = weights.v.reshape(-1, self.problem.n_classes)[:-1]
+        used = np.flatnonzero(np.any(coef != 0.0, axis=1))
+        view = coefficient_rows(self.problem.rows, stretch.batches.ravel(), used)
+        return self.take_from(view, stretch, weights, table, backend)
