@@ -110,7 +110,10 @@ class FoldingProblem(OracleProblem):
                 f"there are {len(sequences)} sequences but {len(structures)} structures"
             )
         if not (len(prices) == 2 and all(0 <= p < np.inf for p in prices) and sum(prices) > 0):
-            raise ValueError(f"prices must be two numbers from 0, one above it, got {prices!r}")
+            raise ValueError(
+                f"prices (wrong_pair, missed_pair) must be two numbers from 0, one above it, got "
+                f"{prices!r}"
+            )
         if lonely_pairs not in ("drop", "keep"):
             raise ValueError(f"lonely_pairs must be 'drop' or 'keep', got {lonely_pairs!r}")
         coded = folding.coded_sequences(sequences, names)
