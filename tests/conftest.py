@@ -6,7 +6,11 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 from tiers import first_tier
+
+settings.register_profile("gapsvm", deadline=None)  # a busy machine is no fault of the code
+settings.load_profile("gapsvm")
 
 from gapsvm.backends import renting
 
