@@ -9,11 +9,10 @@ import pytest
 from hypothesis import settings
 from tiers import first_tier
 
-settings.register_profile("gapsvm", deadline=None)  # a busy machine is no fault of the code
-settings.load_profile("gapsvm")
-
 from gapsvm.backends import renting
 
+settings.register_profile("gapsvm")  # a busy machine is no fault of the code
+settings.load_profile("gapsvm")
 renting.settle()  # what computes must not depend on which tests ran before
 
 

@@ -81,7 +81,7 @@ every_pair = pytest.mark.parametrize("pair", PAIRS.values(), ids=PAIRS.keys())
 
 
 @every_pair
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(data=st.data())
 def test_inverses_are_exact(pair, data):
     error, iterations, setting, first = pair
@@ -94,7 +94,7 @@ def test_inverses_are_exact(pair, data):
 
 
 @every_pair
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(data=st.data())
 def test_bounds_fall_with_iterations(pair, data):
     error, _, setting, first = pair
@@ -161,7 +161,7 @@ def test_takac_theorem2_by_hand():
     assert bounds.takac_poster_gap(35, **setting) == math.inf
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(eps=EPS, setting=st.fixed_dictionaries(ANY_LOSS))
 def test_takac_counts_satisfy_the_theorem(eps, setting):
     """(18)–(20) with the least whole numbers; (33) is then at most ε, and the best split better."""
@@ -601,7 +601,7 @@ def test_theorem2_of_do_by_hand():
     assert bounds.do_phase_iterations(0.1, lam=1e-9, G=1.0, R=1.0, delta=0.5) == 6400
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(setting=st.fixed_dictionaries(ONLINE), T=st.integers(1, 3000))
 def test_strategy_2_minimises_its_bound(setting, T):
     tau = bounds.do_theorem2_tau(T, **setting)
@@ -718,7 +718,7 @@ def test_theorem4_of_do_by_hand():
         bounds.do_theorem4_counts(0.5, **setting)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(lam=log_floats(1e-6, 100), eps=log_floats(1e-3, 0.499))
 def test_the_last_phase_of_algorithm_3_is_never_left(lam, eps):
     """There R − √(2ε/λ) > 1/√λ, the norm of no iterate; for ε near ½ one phase less is too few."""

@@ -127,7 +127,7 @@ def exact(loss, a, z, t, q, step, slack=1e-9):
     return float(f(step)) >= best - slack * (1.0 + abs(best))
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(st.data())
 @pytest.mark.parametrize("name", CURVES)
 def test_dual_step_is_exact(name, data):

@@ -139,7 +139,7 @@ def test_certificate_is_p_and_d(loss, bias, layout, dtype, weighted):
         assert own.primal == pytest.approx(primal(p, own.solution.W, own.solution.bias), rel=1e-10)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     loss=st.sampled_from(MULTICLASS_LOSSES),
     bias=st.sampled_from(["none", "penalized"]),

@@ -36,7 +36,7 @@ def risk_value(p, w):
     return s @ p.loss.curve.value(p.sign * (margins + bias), p.t) / s.sum()
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(
     loss=st.sampled_from(LOSS_NAMES),
     bias=st.sampled_from(BIASES),

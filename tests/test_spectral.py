@@ -164,7 +164,7 @@ def test_nothing_but_zeros(shape, normalised):
 MAGNITUDES = st.floats(-4.0, 4.0, allow_subnormal=True).map(lambda x: x * abs(x))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     arrays(np.float64, array_shapes(min_dims=2, max_dims=2, max_side=9), elements=MAGNITUDES),
     st.booleans(),

@@ -36,7 +36,7 @@ def by_library(H, f, total):
     return found
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     cuts=st.integers(1, 40),
     features=st.integers(1, 40),

@@ -25,7 +25,7 @@ def problem_of(name, n, bias, C, seed, weight=None):
     return KernelProblem(rows, y, loss, 1 / (C * total), bias=bias, sample_weight=weight)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     name=st.sampled_from(INTERIOR_LOSSES),
     bias=st.sampled_from(["none", "free"]),

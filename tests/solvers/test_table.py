@@ -152,7 +152,7 @@ def test_weights_are_repetitions(solver, loss, bias):
         np.testing.assert_allclose(a.solution.w, b.solution.w, atol=reach)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.data())
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_the_gap_bounds_the_sub_optimality(solver, data):

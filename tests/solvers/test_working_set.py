@@ -192,7 +192,7 @@ def test_resumed_is_uninterrupted_bit_for_bit(layout):
         assert rest.passes == straight.passes
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     name=st.sampled_from([*INTERIOR_LOSSES, "logistic"]),
     kernel=st.sampled_from(["rbf", "poly", "laplacian", "linear"]),

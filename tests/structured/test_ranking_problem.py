@@ -87,7 +87,7 @@ def test_the_pair_loss_against_all_pairs(backend, average):
     assert p.primal_at_zero == pytest.approx(1.0)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(seed=st.integers(0, 10**6), size=st.integers(2, 5), truncation=st.sampled_from([1, 3, None]))
 def test_the_ndcg_loss_against_all_orders(seed, size, truncation):
     rng = np.random.default_rng(seed)
@@ -99,7 +99,7 @@ def test_the_ndcg_loss_against_all_orders(seed, size, truncation):
     assert found == pytest.approx(query_loss(y, X @ w, truncation), abs=1e-12)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     seed=st.integers(0, 10**6),
     loss=st.sampled_from(LOSSES),
