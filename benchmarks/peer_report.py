@@ -11,6 +11,7 @@ import numpy as np
 
 from benchmarks.common import geometric_mean
 from benchmarks.peer_cases import TABLES, PeerCase, Table
+from gapsvm.reproduce.linear import short
 from gapsvm.reproduce.style import BLUE, GREEN, GREY, ORANGE, drawing
 
 TIE = 1.3
@@ -184,36 +185,59 @@ def plots(tables: dict[str, Table], results: dict[str, Any], folder: Path) -> No
 
 
 def _draw(path: Path, table: Table, timed: list[Row], what: str) -> None:
+    """A line a problem, a mark a target; thin lines go from the best peer to the second best."""
     titles = list(dict.fromkeys(row.case.title for row in timed))[::-1]
-    label = {
-        "ratio": "time of the best peer / time of gapsvm (ring: no peer arrived)",
-        "fraction": "share of the triad bandwidth that gapsvm reached",
+    label, words = {
+        "ratio": ("time of the best peer / time of gapsvm", "Beside the best peer"),
+        "fraction": ("share of the triad bandwidth that gapsvm reached", "Memory bandwidth"),
     }[what]
-    with drawing(path, 7.5, 1.6 + 0.27 * len(titles)) as figure:
+    with drawing(path, 8.0, 2.0 + 0.27 * len(titles)) as figure:
         axes = figure.add_subplot()
         finite = [getattr(row, what) for row in timed if 0 < getattr(row, what) < np.inf]
         edge = max([*finite, 1.0]) * 1.3
         targets = sorted({row.target for row in timed}, reverse=True)
-        for target, colour, marker in zip(targets, (BLUE, GREEN, ORANGE), "osD"):
+        if what == "ratio":
+            axes.axvspan(1 / TIE, TIE, color=GREY, alpha=0.2, lw=0, label="a tie")
+        for shift, target, colour, marker in zip((0.2, 0.0, -0.2), targets, COLOURS, "osD"):
             mine = [row for row in timed if row.target == target and getattr(row, what) > 0]
             values = np.array([getattr(row, what) for row in mine])
-            places = np.array([titles.index(row.case.title) for row in mine])
+            places = np.array([titles.index(row.case.title) for row in mine]) + shift
             inside = np.isfinite(values)
-            axes.plot(
-                values[inside], places[inside], marker, color=colour, label=f"to {target:.0e}", ms=6
-            )
-            axes.plot(
-                np.full((~inside).sum(), edge), places[~inside], marker, color=colour, mfc="none"
-            )
+            look: dict[str, Any] = {"color": colour, "marker": marker, "ls": "", "ms": 5}
+            name = f"to {short(target)} of P(0)"
+            axes.plot(values[inside], places[inside], label=name, **look)
+            axes.plot(np.full((~inside).sum(), edge), places[~inside], mfc="none", **look)
+            if what == "ratio":
+                for row, place in zip(mine, places):
+                    ends = _two_best(row)
+                    axes.plot(ends, [place] * len(ends), color=colour, lw=1.0, alpha=0.5)
         axes.set_xscale("log")
         axes.axvline(1.0, color=GREY, linewidth=1)
-        axes.set_yticks(range(len(titles)), titles)
+        axes.set_yticks(range(len(titles)), [_named(title) for title in titles])
         axes.set_ylim(-0.6, len(titles) - 0.4)
         axes.xaxis.set_major_formatter("{x:g}")
         axes.xaxis.set_minor_formatter(lambda x, _: f"{x:g}" if f"{x:g}"[-1] in "25" else "")
-        axes.set_xlabel(label)
-        axes.set_title(table.title)
-        figure.legend(loc="outside lower center", ncols=len(targets))
+        rings = "; ring: no peer arrived" if np.inf in [getattr(r, what) for r in timed] else ""
+        axes.set_xlabel(label + rings)
+        axes.set_title(table.title, fontsize=10)
+        figure.suptitle(words, x=0.01, ha="left")
+        figure.legend(loc="outside lower center", ncols=4, fontsize=9)
+
+
+COLOURS = (BLUE, GREEN, ORANGE)
+
+
+def _two_best(row: Row) -> list[float]:
+    """The two best peers' times over gapsvm's: how far the best is by itself."""
+    times = sorted(t for t in row.cell["peers"].values() if t is not None)
+    return [t / row.cell["seconds"] for t in times[:2]]
+
+
+def _named(title: str) -> str:
+    """A problem with its λ in the notation of all figures."""
+    head, *rest = title.split(", ")
+    name, _, lam = head.rpartition(" ")
+    return ", ".join([name, f"λ = {short(float(lam))}", *rest])
 
 
 def write_pages(folder: Path, results: dict[str, Any]) -> None:
