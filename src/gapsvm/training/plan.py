@@ -31,7 +31,7 @@ _SMALL = 1e6
 _SPARSE, _FEW = 3, 1_000_000
 """Rows are written out by "exact" where that takes so many times the stored values, and so many
 more."""
-_FEWEST_PASSES, _GROWTH = 8.0, 0.35
+_FEWEST_PASSES, _GROWTH, _OF_SEPARABLE = 8.0, 0.4, 30.0
 _EXACTLY = Exact()
 LINEAR_PASSES = 300
 """Passes of SDCA over the weights of a linear kernel, before working sets take over."""
@@ -150,9 +150,11 @@ def passes_expected(problem: LinearProblem, tol: float) -> float:
 
     More than there are passes worth of "exact" cost no more than that: then it takes over.
     """
+    n, d = problem.rows.shape
     stiffness = problem.mean_sq_norm * problem.scale
     digits = max(1.0, -math.log10(max(tol, 1e-15)) / 3.0)
-    return digits * (_FEWEST_PASSES + stiffness**_GROWTH)
+    passes = _FEWEST_PASSES + stiffness**_GROWTH
+    return digits * (min(passes, _OF_SEPARABLE) if d >= n else passes)
 
 
 @by_itself.register
