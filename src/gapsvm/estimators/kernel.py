@@ -11,11 +11,13 @@ import scipy.sparse as sp
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils import assert_all_finite
 from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _num_samples, check_is_fitted, column_or_1d
 
 from gapsvm.estimators.callbacks import with_callbacks
 from gapsvm.estimators.kernel_machine import KernelMachine
+from gapsvm.estimators.kernel_stream import go_on, is_online
 from gapsvm.estimators.rows import rows_to_learn
 from gapsvm.estimators.whole import whole_fit
 from gapsvm.kernels.registry import PRECOMPUTED
@@ -196,6 +198,7 @@ class_weight_, shape_fit_, fit_status_ : as scikit-learn's
         """Fit to rows X and labels y of any kind."""
         self._validate_params()
         self._check_combinations()
+        self.__dict__.pop("_stream", None)
         if self.probability is True:
             raise ValueError(f"probability=True is not there: {_NO_PROBABILITIES}")
         loss = loss_of(self.loss, "margin")
@@ -215,6 +218,25 @@ class_weight_, shape_fit_, fit_status_ : as scikit-learn's
         self._set_certificates(machines, rows)
         self.n_iter_ = self._steps
         return self
+
+    @available_if(is_online)
+    @whole_fit
+    def partial_fit(self, X: Any, y: Any, classes: Any = None) -> SVC:
+        """Go on with more rows, from the support vectors so far: ``method="lasvm"``, two classes.
+
+        The other rows of earlier calls are forgotten, and ``dual_gap_`` bounds how far the
+        objective is from its minimum over the support vectors and the rows of this call; the box
+        of a coefficient is ``C`` all along.
+
+        Parameters
+        ----------
+        classes : array
+            Both labels; needed in the first call, may be given in later ones.
+        """
+        self._validate_params()
+        self._check_combinations()
+        self.copy_note_ = copy_note(X)
+        return go_on(self, X, y, classes)
 
     @property
     def _against_one(self) -> bool:

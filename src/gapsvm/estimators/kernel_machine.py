@@ -133,6 +133,7 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
         rows: KernelRows,
         tasks: Sequence[FunctionTask],
         loss: Any,
+        warm: Sequence[KernelIterate | None] | None = None,
     ) -> list[Machine]:
         """Train one machine a task, watched by whoever wants to."""
         callbacks = [self.callbacks] if callable(self.callbacks) else list(self.callbacks or ())
@@ -159,7 +160,7 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
                 return [*bar.watch(k, len(tasks)), *(bridge.watch(k) if bridge else ())]
 
             machines = train_machines(
-                rows, tasks, loss, options, warm=self._warm_start(tasks), watch=watch
+                rows, tasks, loss, options, warm=warm or self._warm_start(tasks), watch=watch
             )
         if bridge is not None:
             bridge.close()
