@@ -236,7 +236,8 @@ class_weight_, shape_fit_, fit_status_ : as scikit-learn's
         self._validate_params()
         self._check_combinations()
         self.copy_note_ = copy_note(X)
-        return go_on(self, X, y, classes)
+        go_on(self, X, y, classes)
+        return self
 
     @property
     def _against_one(self) -> bool:

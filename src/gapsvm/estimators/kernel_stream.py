@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -19,9 +19,6 @@ from gapsvm.training.fitting import loss_of, numbers_of
 from gapsvm.training.machines import class_tasks, support_of
 from gapsvm.training.methods import name_of
 
-if TYPE_CHECKING:
-    from gapsvm.estimators.kernel import SVC
-
 
 @dataclass(frozen=True)
 class Stream:
@@ -35,12 +32,12 @@ class Stream:
     kernel: Any
 
 
-def is_online(machine: SVC) -> bool:
+def is_online(machine: Any) -> bool:
     """Whether its method takes rows as they come."""
     return bool(name_of(machine.method) == "lasvm")
 
 
-def go_on(machine: SVC, X: Any, y: Any, classes: Any) -> SVC:
+def go_on(machine: Any, X: Any, y: Any, classes: Any) -> None:
     """Fit to the support vectors so far and more rows, from the coefficients so far."""
     stream: Stream | None = getattr(machine, "_stream", None)
     if callable(machine.kernel) or machine.kernel == PRECOMPUTED:
@@ -88,4 +85,3 @@ def go_on(machine: SVC, X: Any, y: Any, classes: Any) -> SVC:
     machine._stream = Stream(
         X[kept], labels[kept], trained[0].coef[kept], float(machine.intercept_[0]), rows.kernel
     )
-    return machine
