@@ -142,7 +142,7 @@ def is_small(problem: LinearProblem, foreseen: Foreseen) -> bool:
     price = exact_cost.nanoseconds(problem)
     if price <= max(_SMALL, passes_expected(problem, foreseen.tol) * problem.pass_nanoseconds):
         return True
-    return not is_due("sdca", "sdca_passes", exact_cost.numpy_seconds(problem))
+    return not is_due("sdca", "sdca_steps", exact_cost.numpy_seconds(problem))
 
 
 def passes_expected(problem: LinearProblem, tol: float) -> float:
