@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from itertools import pairwise
 from numbers import Integral, Real
 from typing import Any
@@ -20,6 +21,7 @@ from sklearn.utils.validation import (
     check_is_fitted,
 )
 
+from gapsvm.backends.renting import is_due, rented
 from gapsvm.backends.structure import check_structure
 from gapsvm.estimators.callbacks import (
     WRAPPER_FRAMES,
@@ -47,7 +49,7 @@ from gapsvm.training.machines import (
     MachineOptions,
     train_machines,
 )
-from gapsvm.training.methods import name_of
+from gapsvm.training.methods import AUTO, name_of
 from gapsvm.training.progress import ProgressBar
 
 _INDEFINITE = (
@@ -55,6 +57,8 @@ _INDEFINITE = (
     "where no single row, and no pair, can do better, as LIBSVM finds; dual_gap_ says how far rows "
     "are from that, and bounds nothing else."
 )
+_FEW_ROWS, _NUMPY_STEP = 1000, 1e-4
+"""Rows for which NumPy may do, and its seconds for the steps of a row."""
 _VALUES_AT_ONCE = 1 << 21
 """Of K, at predict, where they are not made tile by tile."""
 
@@ -113,17 +117,28 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
 
     def _rows(self, X: Any, weight: Any) -> KernelRows:
         """Where values of K come from."""
-        options: dict[str, Any] = {"cache_size": float(self.cache_size)}
+        backend = self._backend(X.shape[0])
+        options: dict[str, Any] = {"cache_size": float(self.cache_size), "backend": backend}
         if callable(self.kernel):
             return CallableRows(X, self.kernel, **options)
         if self.kernel == PRECOMPUTED:
-            return MatrixRows(X)
+            return MatrixRows(X, backend=backend)
         kernel = get_kernel(
             self.kernel, gamma=self.gamma, degree=self.degree, coef0=float(self.coef0)
         )
         rows = FeatureRows(X, kernel, weight=weight, **options)
         self.copy_note_ = joined_notes(self.copy_note_, rows.rows.note)
         return rows
+
+    def _backend(self, n_rows: int) -> str:
+        """NumPy for few rows, as long as compiled loops are not there and cost more than it."""
+        n_classes = len(getattr(self, "classes_", ()))
+        seconds = _NUMPY_STEP * n_rows * max(1, n_classes - 1)
+        pairs = n_classes > 2 and getattr(self, "multi_class", "") == "ovo"
+        in_a_problem = 2 * n_rows / n_classes if pairs else n_rows
+        few = in_a_problem <= _FEW_ROWS and n_rows <= 3 * _FEW_ROWS
+        due = not few or self.method != AUTO or is_due("kernel_steps", "pair_steps", seconds)
+        return "cpu" if due else "reference"
 
     def _train(
         self,
@@ -159,9 +174,11 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
             def watch(k: int) -> list[Callback]:
                 return [*bar.watch(k, len(tasks)), *(bridge.watch(k) if bridge else ())]
 
-            machines = train_machines(
-                rows, tasks, loss, options, warm=warm or self._warm_start(tasks), watch=watch
-            )
+            by_numpy = rows.backend.name == "reference"
+            with rented() if by_numpy else nullcontext():
+                machines = train_machines(
+                    rows, tasks, loss, options, warm=warm or self._warm_start(tasks), watch=watch
+                )
         if bridge is not None:
             bridge.close()
         return machines

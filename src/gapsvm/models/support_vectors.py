@@ -10,11 +10,15 @@ from typing import Any
 import numpy as np
 
 from gapsvm.backends import Backend, get_backend
+from gapsvm.backends.renting import is_due
 from gapsvm.kernels.sums import kernel_sums
 from gapsvm.models.base import is_numeric, is_text
 from gapsvm.rows.matrix import Rows, checked_rows
 from gapsvm.system.blas import one_blas_thread
 from gapsvm.system.lazy import sparse as sp
+
+_NUMPY_VALUE = 5e-8
+"""Seconds of a value of K by NumPy."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,7 +206,9 @@ def machine_functions(
     kernel: Any, vectors: Any, coef: Any, intercept: Any, counts: Any, X: Any, threads: int = 1
 ) -> Any:
     """What ``SupportVectorModel.functions`` gives, of its parts."""
-    backend = get_backend("cpu", threads)
+    seconds = _NUMPY_VALUE * X.shape[0] * vectors.shape[0]
+    due = is_due("kernel_values", "finish_products", seconds)
+    backend = get_backend("cpu" if due else "reference", threads)
     rows, support = _of_one_layout(X, vectors, backend)
     if rows.shape[1] != support.shape[1]:
         raise ValueError(f"X has {rows.shape[1]} features, but the model has {support.shape[1]}")
