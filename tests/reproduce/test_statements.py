@@ -76,25 +76,30 @@ def test_the_ball_is_judged() -> None:
     assert outcomes(ball.verdicts_of([never])) == [NOT_SHOWN, CONTRADICTED]
 
 
-def sweep(counts: dict[float, float], crude: float = 1.0, end: float = 9e-4) -> Any:
-    """Iterations of safe SDCA by the factor of σ²; of the aggressive at 10σ² over σ²."""
+def sweep(
+    counts: dict[float, float], crude: float = 1.0, end: float = 9e-4, least: float = math.inf
+) -> Any:
+    """Iterations of safe SDCA by the factor of σ²; of the aggressive at 10σ² and at the least σ²
+    over those at σ².
+    """
 
     def row(count: float, distance: float = 9e-4) -> dict[str, Any]:
         outcome = "reached" if count < math.inf else "stuck"
         return {"outcome": outcome, "iterations": count, "suboptimality": distance}
 
     runs = {("safe", f): [row(c, end if f == 1 else 9e-4)] for f, c in counts.items()}
-    runs |= {("aggressive", f): [row(100 * (crude if f == 10 else 1))] for f in counts}
+    ratios = {10.0: crude, min(counts): least}
+    runs |= {("aggressive", f): [row(100 * ratios.get(f, 1.0))] for f in counts}
     return takac_beta.Sweep(tasks.BY_NAME["cov1"], 0.415, runs, {})
 
 
 def test_beta_is_judged() -> None:
     papers = sweep({0.01: math.inf, 0.1: 300, 1.0: 1000, 2.0: 2000, 10.0: 2400})
-    assert outcomes(takac_beta.judged(papers)) == [SHOWN] * 5
-    between = sweep({0.01: 1100, 0.1: 900, 1.0: 1000, 2.0: 1200, 10.0: 1200}, 2.0, 5e-3)
-    assert outcomes(takac_beta.judged(between)) == [NOT_SHOWN] * 5
-    other = sweep({0.01: 1000, 0.1: 1000, 1.0: 1000, 2.0: 1000, 10.0: 900}, 3.0, 0.1)
-    assert outcomes(takac_beta.judged(other)) == [CONTRADICTED] * 5
+    assert outcomes(takac_beta.judged(papers)) == [SHOWN] * 6
+    between = sweep({0.01: 1100, 0.1: 900, 1.0: 1000, 2.0: 1200, 10.0: 1200}, 2.0, 5e-3, 1.1)
+    assert outcomes(takac_beta.judged(between)) == [NOT_SHOWN] * 6
+    other = sweep({0.01: 1000, 0.1: 1000, 1.0: 1000, 2.0: 1000, 10.0: 900}, 3.0, 0.1, 1.0)
+    assert outcomes(takac_beta.judged(other)) == [CONTRADICTED] * 6
 
 
 def test_beta_is_that_of_the_factor(tmp_path: Path) -> None:
