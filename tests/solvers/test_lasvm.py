@@ -204,3 +204,12 @@ def test_a_pass_of_lasvm_compares_rows_with_those_of_s_alone():
         state = LASVM().advance(problem, state, CPU, 1)
         allowed += 64 * size + 64 * 64
     assert problem.rows.evaluations <= allowed
+
+
+@pytest.mark.parametrize("kernel", ["rbf(gamma=0.3)", "poly(gamma=1, coef0=1)", "linear"])
+def test_a_row_by_itself_is_that_of_a_tile(kernel):
+    """Sparse rows have a way of their own for one."""
+    rows = kernel_problem(kernel=kernel, layout="csr", cache_size=0.01).rows
+    K = rows.lines(np.arange(N), np.float64)
+    for i in (0, 7, N // 2):
+        np.testing.assert_allclose(rows.lines(np.array([i]), np.float64)[0], K[i], rtol=1e-12)

@@ -315,6 +315,10 @@ class KernelRows:
 
         self.backend.map(part, list(sections(cache.width, self.tile_columns)))
 
+    def one_row(self, i: int) -> Any:
+        """A full row in float64, where it is cheaper by itself than as a tile; else None."""
+        return None
+
     def lines(self, index: Any, dtype: Any) -> Any:
         """Full rows, each named once; kept where there is room, those that are kept already not
         computed again."""
@@ -326,9 +330,12 @@ class KernelRows:
         group = self._group(index, np.zeros(index.size), cached, slots, dtype)
         out, fresh = np.empty((index.size, self.n_rows), dtype), group.rows.size
         admitted = np.flatnonzero(group.new_slots >= 0)
+        alone = self.one_row(int(index[0])) if fresh == index.size == 1 else None
 
         def part(some: slice) -> None:
-            if fresh:
+            if alone is not None:
+                out[0, some] = alone[some]
+            elif fresh:
                 others = self.part(some, dtype)
                 tile = np.empty((fresh, others.size), dtype)
                 self.fill(group.rows, others, tile)
@@ -449,6 +456,17 @@ class FeatureRows(KernelRows):
         self.backend.kernel_block(
             self.kernel, rows.view, columns.view, rows.squares, columns.squares, out
         )
+
+    def one_row(self, i: int) -> Any:
+        """Of sparse rows by one sparse product: tiles are for many rows at a time."""
+        if not (self.of_products and self.rows.is_sparse):
+            return None
+        dense, products = np.zeros(self.rows.shape[1]), np.empty(self.n_rows)
+        row = self.rows.to_scipy()[i]
+        dense[row.indices] = row.data
+        self.backend.margins(self.rows.view, dense, products)
+        own = self.squares[i : i + 1]
+        return self.kernel.of_products(products[None, :], own, self.squares)[0]
 
     @cached_property
     def diagonal(self) -> Any:
