@@ -6,10 +6,13 @@ import copy
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from problems import KERNEL_ROWS as N
 from problems import LOSS_NAMES, feasible_points, kernel_problem, matrix
+from sklearn.metrics.pairwise import rbf_kernel
 
 from gapsvm import (
+    KERNELS,
     SVC,
     CoefficientSubgradient,
     KernelMulticlassProblem,
@@ -18,9 +21,11 @@ from gapsvm import (
     MulticlassProblem,
     OuterBias,
     Subgradient,
+    get_loss,
     solve,
 )
 from gapsvm.backends import get_backend
+from gapsvm.kernels.callable import CallableRows
 from gapsvm.kernels.registry import get_kernel
 from gapsvm.kernels.rows import FeatureRows, MatrixRows
 from gapsvm.kernels.spectral import kernel_sigma2
@@ -358,6 +363,31 @@ def test_kept_rows_change_nothing_but_the_count():
     other = solve(anew, "kernel-sdca(cache_rows=false)", gap=0.0, max_passes=6)
     np.testing.assert_allclose(one.solution.alpha, other.solution.alpha, rtol=1e-9, atol=1e-10)
     assert kept.rows.evaluations < anew.rows.evaluations
+
+
+@pytest.mark.parametrize("layout", ["dense", "csr"])
+@pytest.mark.parametrize("kernel", list(KERNELS))
+def test_every_kernel(kernel, layout):
+    """Methods lower P, or, of a kernel that is not definite, end with numbers."""
+    X = abs(matrix(N, 5, 2))
+    y = np.where(X[:, 0] > np.median(X[:, 0]), 1.0, -1.0)
+    rows = FeatureRows(sp.csr_matrix(X) if layout == "csr" else X, get_kernel(kernel))
+    problem = KernelProblem(rows, y, get_loss("hinge"), 0.1)
+    for method in METHODS:
+        found = solve(problem, method, gap=0.0, max_passes=15)
+        assert found.certificate.is_finite
+        if kernel != "sigmoid":
+            assert found.certificate.primal < problem.primal_at_zero
+
+
+def test_a_callable_is_its_kernel_by_name():
+    problem = kernel_problem()
+    X = problem.rows.rows.to_scipy()
+    rows = CallableRows(X, lambda a, b: rbf_kernel(a, b, gamma=0.3))
+    called = KernelProblem(rows, problem.y, problem.loss, problem.lam)
+    for method in ("pegasos", "kernel-sdca"):
+        one, other = (solve(p, method, gap=0.0, max_passes=2) for p in (problem, called))
+        np.testing.assert_allclose(one.solution.alpha, other.solution.alpha, atol=1e-8)
 
 
 @pytest.mark.parametrize("normalised", [False, True])

@@ -145,7 +145,8 @@ class KernelProblem(RowLosses):
 
     @property
     def sq_norms(self) -> Any:
-        return self.rows.diagonal
+        """K(x_i, x_i); 0 where a kernel that is not positive definite has less."""
+        return np.maximum(self.rows.diagonal, 0.0)
 
     @cached_property
     def without_bias(self) -> KernelProblem:
