@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from gapsvm.models.base import is_numeric, is_text
-from gapsvm.rows.matrix import checked_rows
+from gapsvm.rows.matrix import Rows, checked_rows
 
 _BIASES = ("none", "penalized", "free")
 
@@ -111,21 +111,19 @@ class LinearModel:
         """⟨x, w⟩ + b for rows dense or CSR: shape (n,), or (n, k) if there are k > 1 functions.
 
         X may be memory-mapped: it is read a little at a time, and never copied as a whole.
-        Products are NumPy's, so that nobody waits for a compiler.
+        Products are BLAS's and SciPy's, so that nobody waits for a compiler.
         """
         from gapsvm.backends import get_backend
 
-        backend = get_backend("reference")
-        rows = checked_rows(X, backend)
+        rows = checked_rows(X, get_backend("reference"))
         n, d = rows.shape
         if d != self.n_features:
             raise ValueError(f"X has {d} features, but the model has {self.n_features}")
         scores = np.empty((self.coef.shape[0], n))
         for part in rows.pieces:
-            view = rows.confirmed(part)
-            for w, b, out in zip(self.coef, self.intercept, scores):
-                backend.margins(view, w, out[part])
-                out[part] += b
+            shape = (part.stop - part.start, d)
+            piece = Rows(rows.confirmed(part), shape).to_scipy()
+            scores[:, part] = (piece @ self.coef.T).T + self.intercept[:, None]
         return scores[0] if len(scores) == 1 else scores.T
 
     def predict(self, X: Any) -> Any:
