@@ -20,6 +20,7 @@ from gapsvm import (
     MiniBatchSDCA,
     MulticlassProblem,
     OuterBias,
+    Status,
     Subgradient,
     get_loss,
     solve,
@@ -275,6 +276,17 @@ def test_several_classes_with_a_gaussian_kernel():
     assert found.converged
 
 
+@pytest.mark.parametrize("average", ["uniform", "tail"])
+def test_theorems_say_when_to_end(average):
+    """Pegasos Theorem 1 and Takáč Theorem 1, whose σ² is that of K: ε is kept."""
+    problem = kernel_problem(lam=0.5)
+    best = solve(problem, tol=1e-9).certificate.primal
+    solver = Subgradient(average=average, stop="bound", eps=0.3)
+    found = solve(problem, solver, gap=0.0, max_passes=1e4)
+    assert found.status is Status.PROMISED
+    assert found.certificate.primal - best <= 0.3
+
+
 def test_a_search_for_the_bias_around_pegasos():
     """Pegasos §6, the last treatment: on the linear kernel it is that of linear problems."""
     kernel = kernel_problem(kernel="linear", bias="free", lam=0.1)
@@ -436,6 +448,7 @@ def test_svc_takes_them_by_name(method):
         ("pegasos(sampler=streams)", "streams"),
         ("minibatch(sampler=streams)", "streams"),
         ("pegasos(single=true)", "single"),
+        ("pegasos(stop=sampled, average=uniform, eps=0.1)", "sampled"),
         ("sdca", "KernelProblem"),
     ],
 )

@@ -45,6 +45,8 @@ class KernelSteps(RowSteps):
             return "sampler='streams' is for rows in memory, which a kernel matrix is not"
         if solver.single:
             return "single is for a LinearProblem"
+        if solver.stop == "sampled":
+            return "stop='sampled' is for a LinearProblem"
         return super().refusal(solver)
 
     def take(self, stretch: Stretch, weights: MovingWeights, table: Any, backend: Backend) -> int:

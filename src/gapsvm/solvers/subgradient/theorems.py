@@ -12,7 +12,8 @@ from typing import Any
 
 from gapsvm.backends import Backend
 from gapsvm.problems.linear import LinearProblem
-from gapsvm.rows.spectral import beta, sigma2
+from gapsvm.rows.spectral import beta
+from gapsvm.solvers.dual_rows import dual_rows_of
 from gapsvm.solvers.subgradient.parameters import SubgradientParameters
 from gapsvm.solvers.subgradient.rules import (
     BoundRule,
@@ -65,7 +66,8 @@ def _takac_theorem1(eps: float, facts: Facts) -> int:
     """On rows scaled to norm 1, for which λ is λ/r²."""
     problem, ratio = facts.problem, facts.problem.bias_ratio
     square = problem.largest_sq_norm + ratio or 1.0
-    share = min(1.0, (sigma2(problem.rows, facts.backend).value + ratio) / square)
+    found = dual_rows_of(problem).sigma2(facts.backend, normalised=False, sample=None)
+    share = min(1.0, (found.value + ratio) / square)
     return takac_theorem1_iterations(
         eps,
         lam=problem.lam / square,
