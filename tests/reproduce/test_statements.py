@@ -95,11 +95,12 @@ def sweep(
 
 def test_beta_is_judged() -> None:
     papers = sweep({0.01: math.inf, 0.1: 300, 1.0: 1000, 2.0: 2000, 10.0: 2400})
-    assert outcomes(takac_beta.judged(papers)) == [SHOWN] * 6
+    assert outcomes(takac_beta.judged(papers)) == [SHOWN] * 5
     between = sweep({0.01: 1100, 0.1: 900, 1.0: 1000, 2.0: 1200, 10.0: 1200}, 2.0, 5e-3, 1.1)
-    assert outcomes(takac_beta.judged(between)) == [NOT_SHOWN] * 6
+    assert outcomes(takac_beta.judged(between)) == [NOT_SHOWN] * 5
+    assert "up to σ² × 0.01" in takac_beta._lost(papers)
     other = sweep({0.01: 1000, 0.1: 1000, 1.0: 1000, 2.0: 1000, 10.0: 900}, 3.0, 0.1, 1.0)
-    assert outcomes(takac_beta.judged(other)) == [CONTRADICTED] * 6
+    assert outcomes(takac_beta.judged(other)) == [CONTRADICTED] * 5
 
 
 def test_beta_is_that_of_the_factor(tmp_path: Path) -> None:

@@ -297,7 +297,9 @@ def draw(path: Path, found: Sequence[Race], settings: Settings) -> None:
         handles = [Line2D([], [], label=LABELS_OF_ALL[m], **looks[m]) for m in methods]
         label = f"ε; {ALLOWED:g} times the optimum's test error"
         handles.append(Line2D([], [], color=style.BLACK, lw=1.0, ls=":", label=label))
-        figure.legend(handles=handles, loc="outside lower center", ncols=min(5, len(handles)))
+        figure.legend(
+            handles=handles, loc="outside lower center", ncols=3 if len(found) == 1 else 5
+        )
         title(figure, f"{PAPER}, Figure 4: linear SVMs on the clock", settings)
 
 

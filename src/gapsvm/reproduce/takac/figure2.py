@@ -218,7 +218,7 @@ def draw(path: Path, found: Sequence[Evolution], settings: Settings) -> None:
             multiple = evolution.b * evolution.sigma2
             upper.set_title(
                 f"{evolution.task.title}\nλ = {short(evolution.task.lam)}, "
-                f"b = {evolution.b:,} = {multiple:.2g}/σ²",
+                f"b = {evolution.b:,} = {plain(multiple)}/σ²",
                 fontsize=10,
             )
             lower.set(xlabel="iterations", ylim=_enough(evolution))
