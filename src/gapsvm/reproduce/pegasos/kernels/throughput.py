@@ -111,7 +111,7 @@ def report(folder: Path, rows: list[Row], settings: Settings) -> None:
 
 
 def draw(path: Path, found: Sequence[Rates], settings: Settings) -> None:
-    with style.drawing(path, max(6.0, 2.4 * len(found)), 3.6) as figure:
+    with style.drawing(path, max(8.2, 2.4 * len(found)), 3.6) as figure:
         axes = figure.subplots()
         for k, method in enumerate(PAPERS):
             places = [place + 0.2 * (k - 1.5) for place in range(len(found))]
@@ -123,7 +123,6 @@ def draw(path: Path, found: Sequence[Rates], settings: Settings) -> None:
                 label = "the paper's" if k == len(PAPERS) - 1 else None
                 axes.plot(*zip(*there), "_", color=style.BLACK, ms=11, mew=1.6, label=label)
         axes.set_xticks(range(len(found)), [rates.task.title for rates in found])
-        axes.set_yscale("log")
         axes.set_ylabel("values of K a second,\nPegasos = 1")
         axes.spines["right"].set_visible(False)
         figure.legend(loc="outside lower center", ncols=5, fontsize=9)
