@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from numbers import Integral, Real
 from typing import Any
 
@@ -11,7 +12,12 @@ import scipy.sparse as sp
 from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils._param_validation import (
+    HasMethods,
+    Interval,
+    StrOptions,
+    validate_parameter_constraints,
+)
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted
 
@@ -31,6 +37,16 @@ from gapsvm.training.progress import ProgressBar
 from gapsvm.training.train import Options
 
 _DUAL_METHODS = ("sdca", "minibatch", "interior", "accelerated")
+
+
+_PLAIN = (str, int, float, type(None))
+
+
+@lru_cache(maxsize=256, typed=True)
+def _validated(kind: Any, *values: Any) -> None:
+    """Raise an error for a value that a parameter of such an estimator may not have."""
+    constraints = kind._parameter_constraints
+    validate_parameter_constraints(constraints, dict(zip(constraints, values)), kind.__name__)
 
 
 class LinearEstimator(CallbackSupportMixin, BaseEstimator):
@@ -70,6 +86,16 @@ class LinearEstimator(CallbackSupportMixin, BaseEstimator):
         "verbose": ["verbose"],
         "callbacks": ["array-like", callable, None],
     }
+
+    def _validate_params(self) -> None:
+        """As scikit-learn does, remembered for values seen before: it takes a tenth of a
+        millisecond, a fifth of the smallest fits."""
+        values: Any = tuple(getattr(self, name) for name in self._parameter_constraints)
+        if all(isinstance(value, _PLAIN) for value in values):
+            kind: Any = type(self)
+            _validated(kind, *values)
+        else:  # what may be large, or change, is not kept
+            super()._validate_params()
 
     def _objective(self, loss: Loss, **more: Any) -> Objective:
         return Objective(

@@ -28,6 +28,8 @@ from gapsvm.solvers.trace import Callback, Record, Result, Status
 from gapsvm.training.several import Problems, Standing, train_several
 from gapsvm.training.train import Fit, Options
 
+_FEW_OF_EACH = 2
+"""Rows of a class on average, below which whole numbers may be no labels."""
 _JOINT_LOSSES = {"hinge": "crammer_singer", "logistic": "multinomial"}
 """What a loss of two classes is for all classes at once."""
 
@@ -289,6 +291,10 @@ def encoded(y: Any, checked: Callable[[Any], Any] = np.asarray) -> tuple[Any, An
         whole = float(low).is_integer() and float(high).is_integer()
         if whole and low != high and np.all(is_high | (y == low)):
             return is_high.astype(np.intp), np.array([low, high])
+    if y.ndim == 1 and y.dtype.kind in "biu" and y.size:
+        classes, labels = np.unique(y, return_inverse=True)
+        if _FEW_OF_EACH * len(classes) <= y.size:  # nothing that a check could complain about
+            return labels, classes
     classes, labels = np.unique(checked(y), return_inverse=True)
     return labels, classes
 
