@@ -103,7 +103,8 @@ default="rbf"
     warm_start : bool, default=False
         Begin at the solution of the last fit if the problems are of the same sizes.
     n_jobs : int, default=None
-        Threads; None is one, -1 all cores.
+        Threads; -1 is all cores, None one for a fit and all cores for a prediction (of a worker
+        of a parallel loop, its share of them).
     callbacks : callable or list of callables, default=None
         Called with each ``gapsvm.Record``; a true answer stops the fit.
 

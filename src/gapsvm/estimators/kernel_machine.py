@@ -30,6 +30,7 @@ from gapsvm.estimators.callbacks import (
 )
 from gapsvm.estimators.ending import tell_ending
 from gapsvm.estimators.rows import rows_to_learn, rows_to_predict
+from gapsvm.estimators.threads import threads_to_predict
 from gapsvm.kernels.callable import CallableRows, called
 from gapsvm.kernels.registry import PRECOMPUTED, get_kernel
 from gapsvm.kernels.rows import FeatureRows, KernelRows, MatrixRows
@@ -264,7 +265,7 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
                     f"the fit; got {X.shape[1]}"
                 )
             return self._in_blocks(X, lambda rows: np.float64(rows[:, self.support_]), counts)
-        coef, threads = np.atleast_2d(self._coef), self._threads()
+        coef, threads = np.atleast_2d(self._coef), threads_to_predict(self.n_jobs)
         parts = self._kernel, self.support_vectors_, coef, self._intercepts
         return machine_functions(*parts, counts, X, threads)
 
