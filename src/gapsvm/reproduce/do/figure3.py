@@ -22,6 +22,7 @@ from gapsvm.reproduce.do.figure3_tasks import (
     QUICK,
     RANKING_GRID,
     TASKS,
+    VALIDATED,
     FoldTask,
     Task,
 )
@@ -229,8 +230,8 @@ _OF_FOLDING = (
     f"{', '.join(FAMILIES)}, of {LONGEST} bases at most, in place of the paper's 151 families, one "
     "or a few sequences each, which are not to be had: fewer and larger families, so that there is "
     "more to be learnt from each and less that differs. A wrong pair costs 0.1, a missed one 1, "
-    "per base; λ_best by F on other sequences of the families, of powers of ten from "
-    f"{short(FOLDING_GRID[0])} to {short(FOLDING_GRID[-1])}."
+    f"per base; λ_best of {', '.join(map(short, FOLDING_GRID))} by F on {VALIDATED[1]} sequences "
+    f"of each family, after learning from {VALIDATED[0]} others."
 )
 _OF_RANKING = (
     "Ranking: the hinge loss of all pairs of documents of different grades; folds 1-3 of each set, "

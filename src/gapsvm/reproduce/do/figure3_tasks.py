@@ -61,12 +61,12 @@ class RankTask:
 
 @dataclass(frozen=True)
 class FoldTask:
-    """Some RNA sequences of each family to learn from, and the λ of the best F on others."""
+    """Some RNA sequences of each family to learn from, and the λ of the best F on others, after
+    learning from ``VALIDATED[0]`` of each."""
 
     name: str
     lam: float
-    per_family: int = 40
-    validate: int = 20
+    per_family: int = 10
     factors: tuple[float, ...] = (1.0, 1e-1, 1e-2)
 
     loss = "0.1 wrong + 1 missed pairs, per base"
@@ -116,8 +116,10 @@ QUICK: tuple[Task, ...] = (
 )
 BY_NAME: dict[str, Task] = {task.name: task for task in (*TASKS, *QUICK)}
 RANKING_GRID = tuple(10.0**-k for k in range(-1, 7))
-FOLDING_GRID = tuple(10.0**-k for k in range(6))
+FOLDING_GRID = (1e-1, 1e-2, 1e-3)
 """What λ_best was chosen from."""
+VALIDATED = 40, 20
+"""Sequences of each family that folding's λ_best was chosen with: to learn from, and to fold."""
 
 
 def _once(bench: Bench, name: str, make_up: Callable[[], datasets.Dataset]) -> datasets.Dataset:
