@@ -113,9 +113,10 @@ def _safe_flattens(counts: Counts) -> Verdict:
 
 def _safe_plateau(counts: Counts) -> Verdict:
     b = counts.sizes[-1]
-    first, last = (counts.iterations("safe", size) for size in (b // 8, b))
+    start = max(size for size in counts.sizes if size <= max(1, b // 8))
+    first, last = (counts.iterations("safe", size) for size in (start, b))
     ratio = first / last if last < math.inf else math.nan
-    words = f"{plain(ratio)}, from b = {b // 8:,} to {b:,}" if last < math.inf else "not reached"
+    words = f"{plain(ratio)}, from b = {start:,} to {b:,}" if last < math.inf else "not reached"
     return SAFE_PLATEAU.judge(ratio, counts.task.title, words)
 
 
