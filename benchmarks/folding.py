@@ -168,7 +168,7 @@ def certify(options: dict[str, Any]) -> None:
             "gap/P": round(share, 4),
         }
         print(json.dumps(row), flush=True)
-        met.append(share <= 0.05)
+        met.append(bool(share <= 0.05))
         return met[-1]
 
     with warnings.catch_warnings():

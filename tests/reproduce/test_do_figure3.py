@@ -85,6 +85,9 @@ def test_the_paper_is_judged() -> None:
     three = [1.0, 1.0] + [0.505] * 38
     assert outcomes(panel(three, two), panel(three, two)) == [NOT_SHOWN] * 3
     assert outcomes(panel(two, four), panel(two, four))[0] is CONTRADICTED
+    never = [1.0] * 40
+    assert outcomes(panel(never, never), panel(late, at_once))[0] is NOT_SHOWN
+    assert outcomes(panel(never, never), panel(two, four))[0] is CONTRADICTED
     steps = figure3.judged([[panel(two, at_once)], [panel(four, at_once)]])[2]
     assert steps.said == "shown: in iteration 2, 4"
 
