@@ -191,7 +191,7 @@ def draw(path: Path, grid: list[list[Panel]], settings: Settings) -> None:
             line_of_axes[0].set_ylabel("best objective so far")
         for axes in cells[-1]:
             axes.set_xlabel("iterations")
-        handles = [Line2D([], [], color=COLOURS[m], label=LABELS[m]) for m in METHODS]
+        handles: list[Any] = [Line2D([], [], color=COLOURS[m], label=LABELS[m]) for m in METHODS]
         label = "least objective known"
         handles.append(Line2D([], [], color=style.BLACK, lw=1.0, ls=":", label=label))
         handles.append(Patch(label="where the optimum is proved to be", **_BAND))
