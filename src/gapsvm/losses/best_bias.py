@@ -82,7 +82,7 @@ _Steps = tuple[Any, Any]
 def _steps(curve: FiveNumbers, part: Part) -> _Steps:
     """h falls by s_i·hi where t − z_i = ε and by −s_i·lo where t − z_i = −ε."""
     margins, sign, t, weight = part
-    weight = np.broadcast_to(weight, margins.shape)
+    weight = _of_each(weight, margins)
     points = [sign * (t - curve.eps) - margins]
     falls = [weight * curve.hi]
     if curve.lo < 0:
@@ -92,8 +92,13 @@ def _steps(curve: FiveNumbers, part: Part) -> _Steps:
 
 
 def _at_minus_infinity(curve: FiveNumbers, part: Part) -> float:
-    weight = np.broadcast_to(part.weight, part.margins.shape)
+    weight = _of_each(part.weight, part.margins)
     return float(np.sum(weight * np.where(part.sign > 0, curve.hi, -curve.lo)))
+
+
+def _of_each(weight: Any, margins: Any) -> Any:
+    """One weight a row; ``np.broadcast_to`` costs more than the array of a small problem."""
+    return weight if weight.size == margins.size else np.full(margins.shape, weight[0])
 
 
 def _kept(points: Any, falls: Any) -> _Steps:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from collections.abc import Hashable
+from functools import cache
+from typing import Any, Protocol, TypeGuard, TypeVar, runtime_checkable
 
 from gapsvm.backends import Backend
 from gapsvm.problems.certificate import Certificate
@@ -83,3 +85,15 @@ class KnowsZero(Protocol):
 
     def joined(self, primal: Certificate, dual: Certificate) -> Certificate:
         """The primal point of one and the dual point of the other."""
+
+
+@cache
+def _kind_knows_zero(kind: Hashable) -> bool:
+    return all(hasattr(kind, name) for name in ("primal_at_zero", "at_zero", "joined"))
+
+
+def knows_zero(problem: Any) -> TypeGuard[KnowsZero]:
+    """Whether a problem is a ``KnowsZero``: asked of its class first, once, since the question to a
+    protocol costs as much as a step of a small fit."""
+    kind: Any = type(problem)
+    return _kind_knows_zero(kind) or isinstance(problem, KnowsZero)

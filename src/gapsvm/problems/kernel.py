@@ -163,16 +163,17 @@ class KernelProblem(RowLosses):
     def c(self) -> Any:
         """c_i = σ_i s_i/(λS)."""
         size = self.sign * self.weight / (self.lam * self.total_weight)
-        return np.array(np.broadcast_to(size, (self.n_rows,)), dtype=np.float64)
+        return size if size.size == self.n_rows else np.full(self.n_rows, size[0])
 
     @cached_property
     def box(self) -> tuple[Any, Any]:
         """lower and upper, the bounds of v."""
         curve = self.loss.curve
         with np.errstate(invalid="ignore"):
-            ends = np.stack([self.c * curve.lo, self.c * curve.hi])
-        ends[:, self.c == 0.0] = 0.0  # a row without weight: 0·∞
-        return np.min(ends, axis=0), np.max(ends, axis=0)
+            ends = self.c * curve.lo, self.c * curve.hi
+        for end in ends:
+            end[self.c == 0.0] = 0.0  # a row without weight: 0·∞
+        return np.minimum(*ends), np.maximum(*ends)
 
     @cached_property
     def ridge(self) -> Any:

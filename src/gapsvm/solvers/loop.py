@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from gapsvm.backends import Backend, get_backend
-from gapsvm.problems.base import KnowsZero, Problem
+from gapsvm.problems.base import Problem, knows_zero
 from gapsvm.problems.certificate import Certificate
 from gapsvm.solvers.base import Solver, refusal_of, refuse_nan
 from gapsvm.solvers.trace import Callback, Checkpoint, Record, Result, Status
@@ -202,9 +202,10 @@ class _Loop:
         trace = self.run.trace
         records = len(trace)
         certificate = self.certificate(in_a_hurry=status is Status.INTERRUPTED)
-        record = replace(trace[-1], solution=certificate.solution)
-        news = len(trace) > records
-        answers = [callback(record) for callback in self.aim.callbacks] if news else []
+        answers: list[Any] = []
+        if self.aim.callbacks and len(trace) > records:
+            record = replace(trace[-1], solution=certificate.solution)
+            answers = [callback(record) for callback in self.aim.callbacks]
         if self.kept.is_finite and self.kept.gap <= self.aim.gap:
             return Status.CONVERGED
         if self.diverged:
@@ -294,7 +295,7 @@ class _Loop:
     def _better(self, found: Certificate) -> Certificate:
         """``found``, unless it is worse than the zero model: then the best of what was kept and of
         the two, point by point."""
-        if not isinstance(self.problem, KnowsZero):
+        if not knows_zero(self.problem):
             return found if found.is_finite else self.kept
         if found.is_finite and found.gap <= self.problem.primal_at_zero:  # D(0) = 0
             return found

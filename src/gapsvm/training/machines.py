@@ -170,11 +170,12 @@ def train_machines(
         share_rows(rows, len(tasks))
         common = alone and len(tasks) > 1
         rows.share(max(1, options.threads // at_once), several=common)
+        of_all = replace(options, shrinking=options.shrinking and not common)
 
         def one(k: int) -> Machine:
-            callbacks = [*options.callbacks, *watch(k)]
-            shrinking = options.shrinking and not common
-            chosen = replace(options, callbacks=callbacks, shrinking=shrinking)
+            chosen, watching = of_all, watch(k)
+            if watching:
+                chosen = replace(of_all, callbacks=[*options.callbacks, *watching])
             if ends_at < math.inf:
                 share = math.ceil((len(tasks) - k) / at_once)
                 left = max(0.0, ends_at - time.perf_counter())

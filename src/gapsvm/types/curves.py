@@ -13,6 +13,8 @@ import numpy as np
 
 def soft(x: Any, eps: float) -> Any:
     """Soft threshold: x moved towards zero by eps."""
+    if eps == 0.0:
+        return x
     return np.sign(x) * np.maximum(np.abs(x) - eps, 0.0)
 
 
@@ -49,21 +51,33 @@ class FiveNumbers(NamedTuple):
 
     def maximiser(self, z: Any, t: Any) -> Any:
         """a*(z) = argmax_a −z·a − φ*(−a); minus a subgradient of φ at z."""
-        pull = soft(np.subtract(t, z), self.eps)
+        return self._pulled(np.subtract(t, z))
+
+    def _pulled(self, off: Any) -> Any:
+        """The maximiser, of t − z."""
+        pull = soft(off, self.eps)
         if self.curvature > 0:
             return np.clip(pull / self.curvature, self.lo, self.hi)
         return np.where(pull > 0, self.hi, np.where(pull < 0, self.lo, 0.0))
 
     def value(self, z: Any, t: Any) -> Any:
-        """φ(z)."""
-        a = self.maximiser(z, t)
-        return np.subtract(t, z) * a - self.eps * np.abs(a) - 0.5 * self.curvature * a * a
+        """φ(z); terms whose number is 0 are left out, which small problems feel."""
+        off = np.subtract(t, z)
+        a = self._pulled(off)
+        value = off * a
+        if self.eps:
+            value = value - self.eps * np.abs(a)
+        return value - 0.5 * self.curvature * a * a if self.curvature else value
 
     def conjugate(self, a: Any, t: Any) -> Any:
         """φ*(−a), infinite outside [lo, hi]."""
         a = np.asarray(a, dtype=np.float64)
         inside = (a >= self.lo) & (a <= self.hi)
-        value = -t * a + self.eps * np.abs(a) + 0.5 * self.curvature * a * a
+        value = -t * a
+        if self.eps:
+            value = value + self.eps * np.abs(a)
+        if self.curvature:
+            value = value + 0.5 * self.curvature * a * a
         return np.where(inside, value, np.inf)
 
     def bias_between(self, up: float, down: float) -> float | None:

@@ -49,7 +49,7 @@ def stepped_on_face(problem: KernelProblem, coef: Any, chosen: Any, *, far: bool
     held = coef.copy()
     held[chosen] = 0.0
     Q = problem.rows.square(chosen, np.float64)
-    Q[np.diag_indices_from(Q)] += problem.ridge[chosen]
+    Q.flat[:: len(Q) + 1] += problem.ridge[chosen]
     target = problem.y[chosen] - eps * np.sign(before) - problem.rows.at(chosen, held)
     low, high = lower[chosen], upper[chosen]
     if eps:
@@ -92,11 +92,11 @@ class _Face:
 
     def _factor(self) -> Any:
         """Of Q; where it is singular of one a little larger, which makes the step shorter."""
-        diagonal = np.diag_indices_from(self.Q)
         for share in _NO_PIVOT:
-            more = share * float(np.mean(self.Q[diagonal]))
-            self.Q[diagonal] += more
-            self.target = self.target + more * self.before
+            if share:
+                more = share * float(np.mean(self.Q.diagonal()))
+                self.Q.flat[:: len(self.Q) + 1] += more
+                self.target = self.target + more * self.before
             factor, is_not = lapack.dpotrf(self.Q, lower=True, clean=False)
             if not is_not:
                 return factor

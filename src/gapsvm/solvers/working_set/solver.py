@@ -157,8 +157,9 @@ class WorkingSet:
     @staticmethod
     def _refresh(problem: KernelProblem, state: WorkingSetState) -> None:
         """The pull, from values of K in float64."""
-        margins = problem.rows.product(state.coef)
-        state.pull = problem.y - margins - problem.ridge * state.coef
+        state.pull = problem.y.copy()
+        if state.coef.any():  # not at 0, where most fits begin
+            state.pull = problem.y - problem.rows.product(state.coef) - problem.ridge * state.coef
         state.active = state.looked = None
 
     def advance(
@@ -260,7 +261,7 @@ class WorkingSet:
     def _judge(problem: KernelProblem, state: WorkingSetState) -> None:
         """The largest violation, the bias that goes with it, and the gap."""
         up, down = slopes(problem, state)
-        top, bottom = np.max(up, initial=-math.inf), -np.max(down, initial=-math.inf)
+        top, bottom = up.max(initial=-math.inf), -down.max(initial=-math.inf)
         if problem.bias == "free":
             ends = [end for end in (float(top), float(bottom)) if math.isfinite(end)]
             state.bias = sum(ends) / len(ends) if ends else problem.bias_at_zero
@@ -348,13 +349,12 @@ class WorkingSet:
         found = stepped_on_face(problem, state.coef, chosen, far=state.rounds >= _FEW_ROUNDS)
         if found is None:
             return
-        before = replace(state)
+        before = state.coef, state.pull, state.bias, state.violation, state.hint
         state.coef, state.looked = found, None
         self._pull_anew(problem, state)
         self._judge(problem, state)
-        if whole and not state.violation < before.violation:
-            state.coef, state.pull, state.bias = before.coef, before.pull, before.bias
-            state.violation, state.hint = before.violation, before.hint
+        if whole and not state.violation < before[3]:
+            state.coef, state.pull, state.bias, state.violation, state.hint = before
 
     def _cost_to_come(self, problem: KernelProblem, state: WorkingSetState) -> float:
         """Nanoseconds of the rounds to the aim, if the gap goes on to fall as it has."""
