@@ -185,7 +185,8 @@ def draw(path: Path, grid: list[list[Panel]], settings: Settings) -> None:
                 axes.set(xscale="log", xlim=(1, None))
                 axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
                 axes.spines["right"].set_visible(False)
-                name = f"{panel.task.name}, " if panel.factor == 1 else ""
+                task = panel.task
+                name = f"{task.name}, {task.part}, " if panel.factor == 1 else ""
                 times = "" if panel.factor == 1 else rf" = $\lambda_{{best}}$/{1 / panel.factor:g}"
                 axes.set_title(f"{name}λ = {short(panel.lam)}{times}", fontsize=10)
             line_of_axes[0].set_ylabel("best objective so far")
