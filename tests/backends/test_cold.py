@@ -6,12 +6,14 @@ import json
 import os
 import subprocess
 import sys
+import types
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import gapsvm
+from gapsvm.backends import renting
 
 HEAVY = ("numba", "llvmlite", "scipy", "numpy", "sklearn")
 COMMAND = "import sys; sys.argv = ['gapsvm', *sys.argv[1:]]\nfrom gapsvm.cli import main\nmain()"
@@ -161,3 +163,9 @@ def test_warm_up_compiles_what_is_reached(tmp_path):
 def test_warm_up_knows_its_parts():
     with pytest.raises(ValueError, match="unknown part 'everything'; choose of small, text"):
         gapsvm.warm_up("everything")
+
+
+def test_a_module_that_another_thread_is_importing_is_not_there(monkeypatch):
+    name = "gapsvm.backends.numba.half_way"
+    monkeypatch.setitem(sys.modules, name, types.ModuleType(name))
+    assert renting.wait("half_way", "kernel") > 0

@@ -26,7 +26,8 @@ _spent = 0.0
 def wait(module: str, kernel: str) -> float:
     """Seconds until a kernel of ``gapsvm.backends.numba`` could run."""
     loaded = sys.modules.get(f"gapsvm.backends.numba.{module}")
-    if loaded is not None and getattr(loaded, kernel).overloads:
+    # Another thread may be half-way through the import: the kernel is not there then.
+    if getattr(getattr(loaded, kernel, None), "overloads", None):
         return 0.0
     if kernel in kept_at_first():
         return _LOADING if loaded is None else _MORE
