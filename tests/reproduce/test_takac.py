@@ -111,6 +111,7 @@ def test_all_runs_one_after_the_other(
     chosen = {name: EXPERIMENTS[name] for name in ("pegasos-fig8", "takac-table1")}
     monkeypatch.setattr(reproduce, "EXPERIMENTS", chosen)
     folder = tmp_path / "out"
+    assert reproduce.default_seeds("all") < reproduce.default_seeds("takac-fig1")
     code, out, err = command("all", "--quick", "--seeds", "1", "--output", folder)
     assert code == 0, err
     assert out.splitlines() == [str(folder / "index.md")]

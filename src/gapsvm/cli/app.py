@@ -474,7 +474,9 @@ def reproduce(
         bool,
         typer.Option("--quick", help="Part of the data, in seconds; a9a if there is no other."),
     ] = False,
-    seeds: Annotated[int, typer.Option(min=1, help="Runs of each kind.")] = 3,
+    seeds: Annotated[
+        int | None, typer.Option(min=1, show_default="3, or 2 for all", help="Runs of each kind.")
+    ] = None,
     threads: Annotated[
         int,
         typer.Option(
@@ -495,14 +497,15 @@ def reproduce(
 ) -> None:
     """Measure a table or figure of the papers again; a run that is broken off goes on later."""
     refuse_idle(context)
-    from gapsvm.cli.reproduce import run_list, run_reproduce
+    from gapsvm.cli.reproduce import default_seeds, run_list, run_reproduce
     from gapsvm.reproduce import Settings
 
     if list_all or name is None:
         run_list()
         return
     folder_of_runs = output or Path("gapsvm-reproduce") / (f"{name}-quick" if quick else name)
-    settings = Settings(folder_of_runs, quick, seeds, threads, fresh, folder, only)
+    runs = seeds or default_seeds(name)
+    settings = Settings(folder_of_runs, quick, runs, threads, fresh, folder, only)
     raise typer.Exit(run_reproduce(name, settings))
 
 

@@ -31,6 +31,11 @@ def run_list() -> None:
     show_facts(rows)
 
 
+def default_seeds(name: str) -> int:
+    """Runs of each kind; for everything in one go as many as take less than four hours."""
+    return 2 if name == ALL else 3
+
+
 def run_reproduce(name: str | None, settings: Settings) -> int:
     """Run an experiment, or all, or go on where one was broken off; the exit code."""
     if name == ALL:
