@@ -7,8 +7,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from gapsvm.problems.kernel import KernelProblem
 from gapsvm.reproduce import style
 from gapsvm.reproduce.claims import Verdict, sentences
@@ -26,7 +24,15 @@ from gapsvm.reproduce.kernel import (
     problem_of,
     whole_rows,
 )
-from gapsvm.reproduce.linear import curves_of, heading, line, seeds_text, short, title
+from gapsvm.reproduce.linear import (
+    curves_of,
+    heading,
+    limit_in_legend,
+    line,
+    seeds_text,
+    short,
+    title,
+)
 from gapsvm.reproduce.pegasos.figure6 import ByLambda, judged
 from gapsvm.reproduce.pegasos.kernels.clock import COLOURS, LABELS, timed
 from gapsvm.reproduce.pegasos.tasks import PAPER
@@ -118,8 +124,7 @@ def draw(path: Path, result: ByLambda, settings: Settings) -> None:
         for name, method in _LOOKS.items():
             for shape, iterations in zip(shapes, result.iterations):
                 lam, bands = result.curves[name, iterations]
-                bands = np.maximum(bands, CERTIFIED)
-                line(axes, lam, bands, color=COLOURS[method], **shape)
+                line(axes, lam, bands, CERTIFIED, color=COLOURS[method], **shape)
         lam, bands = result.curves["pegasos", result.iterations[-1]]
         middle = len(lam) // 2
         guide = 4 * bands[middle, 1] * lam[middle] / lam
@@ -134,6 +139,7 @@ def draw(path: Path, result: ByLambda, settings: Settings) -> None:
             for shape, iterations in zip(shapes, result.iterations)
         ]
         handles.append(Line2D([], [], color=style.GREY, lw=1.0, label="∝ 1/λ"))
+        handles.append(limit_in_legend(CERTIFIED))
         figure.legend(handles=handles, loc="outside lower center", ncols=3, fontsize=9)
         title(figure, f"{PAPER}, Figure 6: the effect of λ", settings)
 
