@@ -181,17 +181,28 @@ class KernelProblem(RowLosses):
         size, curvature = np.abs(self.c), getattr(self.loss.curve, "curvature", 0.0)
         return np.divide(curvature, size, out=np.zeros_like(size), where=size > 0)
 
+    @cached_property
+    def largest_target(self) -> float:
+        """The largest |y|: what violations are measured by."""
+        return float(np.abs(self.y).max(initial=0.0))
+
     @property
     def is_definite(self) -> bool | None:
         """Whether K is positive definite; None if that is not known."""
         return self.rows.is_definite
 
+    @cached_property
+    def _all_weigh(self) -> bool:
+        return bool((self.c != 0.0).all())
+
     def alpha_of(self, coef: Any) -> Any:
         """α from v, inside its box whatever rounding does."""
         curve = self.loss.curve
         with np.errstate(divide="ignore", invalid="ignore"):
-            alpha = np.where(self.c != 0.0, coef / self.c, 0.0)
-        return np.clip(alpha, curve.lo, curve.hi)
+            alpha = coef / self.c
+            if not self._all_weigh:
+                alpha = np.where(self.c != 0.0, alpha, 0.0)
+        return np.minimum(np.maximum(curve.lo, alpha), curve.hi)  # −0 becomes 0
 
     def at_zero(self) -> Certificate:
         """The zero function with the best bias: P₀, and D = 0 at α = 0."""
@@ -289,7 +300,7 @@ class KernelProblem(RowLosses):
         )
         curve, z, a = self.loss.curve, sign * (margins[rows] + bias), alpha[rows]
         terms = curve.value(z, t) + curve.conjugate(a, t) + a * z
-        return float(np.sum(weight * terms) / self.total_weight)
+        return float((weight * terms).sum() / self.total_weight)
 
     def fingerprint(self) -> dict[str, Any]:
         """What tells this problem from others."""

@@ -108,7 +108,9 @@ class RowLosses:
     def primal_at_zero(self) -> float:
         """P₀: the objective at w = 0 and the best bias; tolerances are relative to it."""
         z = self.sign * self.bias_at_zero if self.bias == "free" else np.zeros(1)
-        values = np.broadcast_to(self.loss.curve.value(z, self.t), (self.n_rows,))
+        values = self.loss.curve.value(z, self.t)
+        if np.size(values) != self.n_rows:
+            values = np.broadcast_to(values, (self.n_rows,))
         if self.weight.size == 1:
             return float(values.mean()) if values.size else 0.0
         return float(self.weight @ values / self.total_weight)

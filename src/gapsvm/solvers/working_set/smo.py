@@ -79,7 +79,7 @@ class SMO:
     ) -> SMOState:
         block = block_of(problem, slice(None), np.empty((0, 0)))
         point, paired = point_of(state.coef, state.pull), problem.bias == "free"
-        least = _ROUNDING * float(np.max(np.abs(problem.y), initial=0.0))
+        least = _ROUNDING * problem.largest_target
         backend.smo_open(block, point)
         for _ in range(_STEPS - state.steps % _STEPS):  # whole calls, so that a break shifts none
             i, up, down = backend.smo_first(block, point, paired)

@@ -229,7 +229,7 @@ class WorkingSet:
         scratch = np.empty(size), np.empty(size), np.empty(size, dtype=np.float32)
         point = BlockPoint(state.coef[members] / unit, state.pull[members] / unit, *scratch)
         steps_of = backend.pair_steps if problem.bias == "free" else backend.single_steps
-        largest = float(np.max(np.abs(problem.y), initial=0.0)) / unit
+        largest = problem.largest_target / unit
         share, least = _SHARE, _ROUNDING * largest
         if size == problem.n_rows and state.violation > _EARLY * largest * unit:
             share, least = 0.0, _EARLY * largest  # where Newton's step takes over
@@ -330,7 +330,7 @@ class WorkingSet:
         Of a large problem it is tried when rounds have cost as much as it would, or, far from the
         optimum, many times as much, and seem to cost as much again.
         """
-        size = float(np.max(np.abs(problem.y), initial=0.0))
+        size = problem.largest_target
         whole = self._is_whole(problem)
         near = state.violation <= (_EARLY if whole else _NEAR) * size
         if problem.rows.is_definite is False or (whole and not near):
@@ -379,7 +379,7 @@ class WorkingSet:
             state.single, state.idle = False, 0
             self._refresh(problem, state)
             self._judge(problem, state)
-        least = _ROUNDING * float(np.max(np.abs(problem.y), initial=0.0))
+        least = _ROUNDING * problem.largest_target
         state.exhausted = not state.single and (state.violation <= least or state.idle >= 2)
 
     def iterate(self, problem: KernelProblem, state: WorkingSetState) -> KernelIterate:
@@ -408,7 +408,7 @@ class FullGram(WorkingSet):
 def _unit(problem: KernelProblem) -> float:
     """A power of two near the largest |y|: in it slopes and their squares are ordinary float32, and
     changing to it rounds nothing."""
-    return math.ldexp(1.0, math.frexp(float(np.max(np.abs(problem.y), initial=0.0)))[1] - 1)
+    return math.ldexp(1.0, math.frexp(problem.largest_target)[1] - 1)
 
 
 def _round_price(
