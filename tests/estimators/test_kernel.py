@@ -251,7 +251,8 @@ def test_callbacks_see_the_gap_and_may_stop():
 
 
 @pytest.mark.parametrize("multi_class", ["ovo", "ovr"])
-def test_threads_change_nothing(multi_class):
+def test_threads_change_nothing(monkeypatch, multi_class):
+    monkeypatch.setattr("gapsvm.training.machines._WORTH_THREADS", 0.0)
     one = SVC(multi_class=multi_class, method=BLOCKS).fit(X, THREE)
     two = SVC(multi_class=multi_class, method=BLOCKS, n_jobs=2).fit(X, THREE)
     np.testing.assert_array_equal(one.dual_coef_, two.dual_coef_)

@@ -15,6 +15,7 @@ from gapsvm import SVC, SVR, backends
 from gapsvm.estimators import kernel_machine, threads
 from gapsvm.estimators.threads import threads_to_predict
 from gapsvm.system import cores
+from gapsvm.training import machines
 
 X = matrix(100, 5)
 MANY = matrix(3000, 5)
@@ -69,6 +70,19 @@ def test_all_cores_predict_where_nothing_is_said(eight_cores, monkeypatch):
     model.predict(X)
     model.set_params(n_jobs=3).decision_function(X)
     assert seen == [8, 3]
+
+
+@pytest.mark.parametrize(("worth", "side_by_side"), [(0.0, True), (machines._WORTH_THREADS, False)])
+def test_small_problems_are_not_handed_to_threads(eight_cores, monkeypatch, worth, side_by_side):
+    pools = []
+    monkeypatch.setattr(machines, "_WORTH_THREADS", worth)
+    monkeypatch.setattr(
+        machines,
+        "ThreadPoolExecutor",
+        lambda threads: pools.append(threads) or ThreadPoolExecutor(threads),
+    )
+    SVC(n_jobs=2).fit(X, np.arange(100) % 3)
+    assert pools == ([2] if side_by_side else [])
 
 
 def test_a_limit_of_the_user_holds(eight_cores, monkeypatch):

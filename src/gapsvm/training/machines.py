@@ -34,6 +34,8 @@ from gapsvm.training.plan import LINEAR_PASSES
 
 _SHARED = 3000
 """Rows up to which all of K is computed at once for several problems."""
+_WORTH_THREADS = 3e6
+"""Nanoseconds for K of a problem, in the mean, from which on several are solved side by side."""
 _EXACT = 1e-12
 """Small problems are solved to this share of P₀ whatever the tolerance, as long as that does not
 take much longer."""
@@ -165,11 +167,13 @@ def train_machines(
     """
     ends_at = math.inf if options.time_limit is None else time.perf_counter() + options.time_limit
     alone = len(tasks) == 1 or any(task.index is None for task in tasks)
-    at_once = 1 if alone else min(options.threads, len(tasks))
+    small = not alone and _are_small(rows, tasks)
+    threads = 1 if small else options.threads
+    at_once = 1 if alone else min(threads, len(tasks))
     with one_blas_thread(), deferred_interrupt() as interrupted:
         share_rows(rows, len(tasks))
         common = alone and len(tasks) > 1
-        rows.share(max(1, options.threads // at_once), several=common)
+        rows.share(max(1, threads // at_once), several=common)
         of_all = replace(options, shrinking=options.shrinking and not common)
 
         def one(k: int) -> Machine:
@@ -191,6 +195,13 @@ def train_machines(
             return [one(k) for k in range(len(tasks))]
         with ThreadPoolExecutor(at_most_cores(at_once)) as pool:
             return list(pool.map(one, range(len(tasks))))
+
+
+def _are_small(rows: KernelRows, tasks: Sequence[FunctionTask]) -> bool:
+    """Whether problems are mostly Python, of which one thread runs at a time: others would only
+    hand it to and fro."""
+    values = sum(len(task.y) ** 2 for task in tasks) / len(tasks)
+    return values * rows.value_nanoseconds < _WORTH_THREADS
 
 
 def share_rows(rows: KernelRows, n_problems: int) -> None:
