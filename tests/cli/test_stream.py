@@ -20,7 +20,9 @@ from gapsvm.models.files import read_model
 
 BOUNDED = """
 import sys
+from gapsvm.backends import renting
 from gapsvm.cli import main
+renting.settle()  # both files by the same loops
 try:
     main(sys.argv[1:])
 finally:

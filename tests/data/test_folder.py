@@ -439,9 +439,11 @@ def test_load_data_from_text_and_folder(tmp_path):
 
 LIMITED = """
 import resource, sys
+from gapsvm.backends import renting
 from gapsvm.io.folder import convert, open_folder
 from gapsvm.io.svmlight import read_svmlight
 
+renting.settle()
 read_svmlight(b"1 1:1")  # compiled and mapped before the limit is set
 used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
 resource.setrlimit(resource.RLIMIT_AS, (used + (48 << 20), used + (48 << 20)))
