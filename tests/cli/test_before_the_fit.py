@@ -107,10 +107,12 @@ def test_damaged_kernels_are_not_blamed_on_the_data(two_classes: Path, tmp_path:
     packed.write_bytes(bz2.compress(two_classes.read_bytes()))
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "kernels")}
 
+    compiled = f"from gapsvm.backends import renting; renting.settle(); {PROGRAM}"
+
     def convert(folder: str) -> subprocess.CompletedProcess[str]:
         arguments = ("convert", str(packed), str(tmp_path / folder))
         return subprocess.run(
-            [sys.executable, "-W", "error", "-c", PROGRAM, *arguments],
+            [sys.executable, "-W", "error", "-c", compiled, *arguments],
             env=environment,
             capture_output=True,
             text=True,

@@ -232,11 +232,12 @@ def test_a_closed_standard_output(model: Path, two_classes: Path, tmp_path: Path
         assert found.returncode == 1, command
         assert found.stderr.startswith("gapsvm: standard output is closed"), command
         assert len(found.stderr.splitlines()) == 1
-    labels, own = tmp_path / "labels", tmp_path / "own"
+    labels, own, other = tmp_path / "labels", tmp_path / "own", tmp_path / "other"
     done = ended("predict", model, two_classes, "-o", labels, redirect=">&-")
     assert (done.returncode, len(labels.read_text().split())) == (0, 240)
     assert ended("fit", two_classes, "-m", own, redirect=">&- 2>&- <&-").returncode == 0
-    assert own.read_bytes() == model.read_bytes()
+    assert ended("fit", two_classes, "-m", other).returncode == 0
+    assert own.read_bytes() == other.read_bytes()
 
 
 def test_a_closed_standard_error_leaves_data_alone(model: Path, two_classes: Path) -> None:

@@ -254,11 +254,11 @@ def exact_interior(rows, curve, point, best, room, limits):
             rows, curve, point, limits.size, room.dw, room
         ):
             _clip(curve, room.alpha)
-            keep_better(rows, curve, room.dw, room.alpha, best, room)
+            keep_better(rows, curve, room.dw, room.alpha, best, room, -np.inf)
         small = left <= max(2.0 * limits.gap, 1e-12 * limits.zero)
         if small or best.ledger[STEPS] % _EVERY == 0.0:
             for i in range(room.alpha.size):
                 room.alpha[i] = point.u[0, i] - (point.u[1, i] if len(point.u) == 2 else 0.0)
             _clip(curve, room.alpha)
-            keep_better(rows, curve, point.w, room.alpha, best, room)
+            keep_better(rows, curve, point.w, room.alpha, best, room, -np.inf)
         note_end(best, limits, left)

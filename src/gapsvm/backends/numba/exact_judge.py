@@ -13,8 +13,10 @@ _PATIENCE, _LAST_PATIENCE, _ROUNDING = 12, 3, 1e-11
 
 
 @summing_kernel
-def keep_better(rows, curve, w, alpha, best, room):
+def keep_better(rows, curve, w, alpha, best, room, least):
     """Certify (w, b) and an α in its box, and keep them if none before had a smaller gap.
+
+    Gaps up to ``least`` differ by rounding: there the later one is kept.
 
     Modified  alpha: where the bias is free, brought to Σ σ_i s_i α_i = 0 by scaling down the
               heavier side.
@@ -43,7 +45,7 @@ def keep_better(rows, curve, w, alpha, best, room):
         own += room.own[j] * room.own[j]
     primal = losses / rows.total + 0.5 * rows.scale / rows.total * square
     gap = primal + conjugates / rows.total + 0.5 / (rows.scale * rows.total) * own
-    if gap < best.ledger[GAP]:
+    if gap < max(best.ledger[GAP], least):
         if gap < 0.9 * best.ledger[GAP]:
             best.ledger[SINCE] = 0.0
         best.ledger[GAP] = gap

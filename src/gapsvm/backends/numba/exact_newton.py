@@ -94,7 +94,7 @@ def exact_newton(rows, curve, w, best, room, limits):
         small_margins(rows.columns, w, rows.sign, room.z)
         for i in range(room.z.size):
             room.alpha[i] = maximiser(curve, room.z[i], rows.t[i])
-        keep_better(rows, curve, w, room.alpha, best, room)
+        keep_better(rows, curve, w, room.alpha, best, room, limits.gap)
         note_end(best, limits, measure)
         if not reached and best.ledger[GAP] <= limits.gap:  # one more step squares what is left
             best.ledger[ENDED] = 0.0

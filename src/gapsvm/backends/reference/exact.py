@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -244,8 +245,13 @@ def _face_factor(own: Any, scale: float) -> Any:
     return None if failed else factor
 
 
-def keep_better(rows: SmallRows, curve: Curve, w: Any, alpha: Any, best: Best) -> None:
-    """Certify (w, b) and an α in its box, and keep them if none before had a smaller gap."""
+def keep_better(
+    rows: SmallRows, curve: Curve, w: Any, alpha: Any, best: Best, least: float = -math.inf
+) -> None:
+    """Certify (w, b) and an α in its box, and keep them if none before had a smaller gap.
+
+    Gaps up to ``least`` differ by rounding: there the later one is kept.
+    """
     if rows.free:
         alpha = _balanced(rows, alpha)
     values = curve.value(margins_of_small(rows, w), rows.t)
@@ -255,7 +261,7 @@ def keep_better(rows: SmallRows, curve: Curve, w: Any, alpha: Any, best: Best) -
     conjugates = rows.weight @ curve.conjugate(alpha, rows.t)
     dual = -conjugates / rows.total - 0.5 / (rows.scale * rows.total) * float(own @ own)
     gap = float(primal - dual)
-    if gap < best.ledger[GAP]:
+    if gap < max(best.ledger[GAP], least):
         if gap < 0.9 * best.ledger[GAP]:
             best.ledger[SINCE] = 0
         best.ledger[GAP] = gap

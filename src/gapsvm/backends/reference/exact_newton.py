@@ -46,7 +46,7 @@ def exact_newton(
         step = step_from(rows, rows.sign * rows.weight * alpha, w[:-1], mean, sigma, factor)
         w += _length(rows, curve, w, z, step) * step
         alpha = curve.maximiser(margins_of_small(rows, w), rows.t)
-        keep_better(rows, curve, w, alpha, best)
+        keep_better(rows, curve, w, alpha, best, limits.gap)
         is_over(best, limits, not np.isfinite(w).all())
         if not reached and best.ledger[GAP] <= limits.gap:  # one more step squares what is left
             best.ledger[ENDED] = 0
